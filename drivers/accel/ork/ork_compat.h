@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between kernels, in one place. Written for Debian's 6.1, whose scheduler has the
+ * argument structure of
+ * 6.15 without submit_wq and num_rqs.
+ */
+#ifndef __ORK_COMPAT_H__
+#define __ORK_COMPAT_H__
+
+#include <linux/iommu.h>
+#include <linux/platform_device.h>
+
+#include <drm/gpu_scheduler.h>
+
+static inline struct iommu_domain *ork_compat_domain_alloc(struct device *dev)
+{
+	return iommu_domain_alloc(dev->bus);
+}
+
+/* The 6.1 form returns a size_t that may hold a negative errno. */
+static inline int ork_compat_map_sgtable(struct iommu_domain *domain, unsigned long iova,
+					 struct sg_table *sgt, size_t size, int prot)
+{
+	ssize_t mapped = iommu_map_sgtable(domain, iova, sgt, prot);
+
+	if (mapped == size)
+		return 0;
+	if (mapped > 0)
+		iommu_unmap(domain, iova, mapped);
+	return mapped < 0 ? mapped : -ENOMEM;
+}
+
+#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_MIN
+
+static inline int ork_compat_sched_init(struct drm_gpu_scheduler *sched,
+					const struct drm_sched_backend_ops *ops,
+					unsigned int credits, struct device *dev)
+{
+	struct drm_sched_init_args args = {
+		.ops = ops,
+		.credit_limit = credits,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.name = "ork",
+		.dev = dev,
+	};
+
+	return drm_sched_init(sched, &args);
+}
+
+static inline int ork_compat_job_init(struct drm_sched_job *job, struct drm_sched_entity *entity,
+				      void *owner)
+{
+	return drm_sched_job_init(job, entity, owner);
+}
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One core: its resources, its registers, its interrupt.
+ */
+
+#include <linux/delay.h>
+#include <linux/io.h>
+#include <linux/of.h>
+#include <linux/of_address.h>
+#include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
+
+#include <drm/drm_print.h>
+
+#include "ork_device.h"
+#include "ork_dispatch.h"
+#include "ork_job.h"
+#include "ork_watchdog.h"
+
+/*
+ * Both known drivers hold the lines for so long; the manual asks for 32 cycles of the slower
+ * clock (RK3588 TRM part 1, 36.6).
+ */
+#define ORK_RESET_HOLD_US	10
+
+static u32 ork_pc_read(struct ork_core *core, u32 reg)
+{
+	return readl(core->pc + reg);
+}
+
+static void ork_pc_write(struct ork_core *core, u32 reg, u32 value)
+{
+	writel_relaxed(value, core->pc + reg);
+}
+
+/**
+ * ork_core_kick() - start a chain
+ * @core: an idle core with its job's address space attached
+ * @task: the chain
+ *
+ * The order is that of the vendor's driver. Everything the CPU wrote to memory is ordered before
+ * the last register.
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_core_kick(struct ork_core *core, const struct ork_task *task)
+{
+	u32 pointer = ORK_S_POINTER_POINTER_PP_EN | ORK_S_POINTER_EXECUTER_PP_EN |
+		      ORK_S_POINTER_POINTER_PP_MODE | ORK_PREP(ORK_S_POINTER_CORE, core->index);
+
+	ork_pc_write(core, ORK_PC_BASE_ADDRESS, ORK_PC_BASE_ADDRESS_PC_SEL);
+	writel_relaxed(pointer, core->cna + (ORK_CNA_S_POINTER & 0xfff));
+	writel_relaxed(pointer, core->array + (ORK_CORE_S_POINTER & 0xfff));
+	ork_pc_write(core, ORK_PC_BASE_ADDRESS, task->iova);
+	ork_pc_write(core, ORK_PC_REGISTER_AMOUNTS, ORK_PC_AMOUNT(task->words));
+	ork_pc_write(core, ORK_PC_INTERRUPT_MASK, ORK_INT_DPU);
+	ork_pc_write(core, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	ork_pc_write(core, ORK_PC_TASK_CON, ORK_PC_TASK_CON_RESERVED_14 |
+		     ORK_PC_TASK_CON_TASK_COUNT_CLEAR | ORK_PC_TASK_CON_TASK_PP_EN |
+		     ORK_PREP(ORK_PC_TASK_CON_TASK_NUMBER, task->programs));
+	ork_pc_write(core, ORK_PC_TASK_DMA_BASE_ADDR, 0);
+	writel(ORK_PC_OPERATION_ENABLE_OP_EN, core->pc + ORK_PC_OPERATION_ENABLE);
+	ork_pc_write(core, ORK_PC_OPERATION_ENABLE, 0);
+}
+
+/**
+ * ork_core_count() - programs that the running chain has finished
+ * @core: the core
+ *
+ * Return: the task counter.
+ */
+u32 ork_core_count(struct ork_core *core)
+{
+	return ork_pc_read(core, ORK_PC_TASK_STATUS) & ORK_PC_TASK_STATUS_COUNTER;
+}
+
+/**
+ * ork_core_signals() - whether the core raises its interrupt
+ * @core: the core
+ *
+ * The line is shared with the core's IOMMU.
+ *
+ * Return: true if a chain has ended.
+ */
+bool ork_core_signals(struct ork_core *core)
+{
+	return ork_pc_read(core, ORK_PC_INTERRUPT_STATUS) & ORK_INT_DPU;
+}
+
+/**
+ * ork_core_done() - whether a chain has ended, even if no interrupt told so
+ * @core: the core
+ * @task: the chain
+ *
+ * The raw status alone would not do: whether it also tells of programs before the last is not
+ * known.
+ *
+ * Return: true if all programs have finished.
+ */
+bool ork_core_done(struct ork_core *core, const struct ork_task *task)
+{
+	return ork_core_count(core) >= task->programs &&
+	       (ork_pc_read(core, ORK_PC_INTERRUPT_RAW_STATUS) & ORK_INT_DPU);
+}
+
+/**
+ * ork_core_acknowledge() - take the chain's interrupt back
+ * @core: the core
+ */
+void ork_core_acknowledge(struct ork_core *core)
+{
+	ork_pc_write(core, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+}
+
+/**
+ * ork_core_mask() - let the core raise no interrupt until the next kick
+ * @core: the core
+ */
+void ork_core_mask(struct ork_core *core)
+{
+	ork_pc_write(core, ORK_PC_INTERRUPT_MASK, 0);
+	ork_pc_write(core, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+}
+
+/**
+ * ork_core_reset() - stop whatever the core does
+ * @core: a core that is not ready
+ *
+ * Whether the reset reaches the core's IOMMU is not known: the caller attaches an address space
+ * anew.
+ *
+ * Return: 0 or a negative errno.
+ */
+int ork_core_reset(struct ork_core *core)
+{
+	int ret;
+
+	ret = reset_control_bulk_assert(ORK_CORE_RESETS, core->resets);
+	if (ret)
+		return ret;
+	udelay(ORK_RESET_HOLD_US);
+	ret = reset_control_bulk_deassert(ORK_CORE_RESETS, core->resets);
+	if (ret)
+		return ret;
+
+	ork_core_mask(core);
+	return 0;
+}
+
+static irqreturn_t ork_core_irq(int irq, void *data)
+{
+	struct ork_core *core = data;
+
+	return ork_dispatch_interrupt(core);
+}
+
+static irqreturn_t ork_core_irq_thread(int irq, void *data)
+{
+	struct ork_core *core = data;
+
+	ork_dispatch_finish(core->ork);
+	return IRQ_HANDLED;
+}
+
+/* Cores are numbered by address: probe order is not theirs. */
+static int ork_core_number(struct device *dev)
+{
+	struct resource own, other;
+	struct device_node *np;
+	unsigned int index = 0;
+	int ret;
+
+	ret = of_address_to_resource(dev->of_node, 0, &own);
+	if (ret)
+		return ret;
+
+	for_each_compatible_node(np, NULL, "rockchip,rk3588-rknn-core")
+		if (of_device_is_available(np) && !of_address_to_resource(np, 0, &other) &&
+		    other.start < own.start)
+			index++;
+
+	return index < ORK_MAX_CORES ? index : -EINVAL;
+}
+
+static int ork_core_get_resources(struct ork_core *core)
+{
+	struct platform_device *pdev = to_platform_device(core->dev);
+	struct device *dev = core->dev;
+
+	core->pc = devm_platform_ioremap_resource_byname(pdev, "pc");
+	if (IS_ERR(core->pc))
+		return PTR_ERR(core->pc);
+	core->cna = devm_platform_ioremap_resource_byname(pdev, "cna");
+	if (IS_ERR(core->cna))
+		return PTR_ERR(core->cna);
+	core->array = devm_platform_ioremap_resource_byname(pdev, "core");
+	if (IS_ERR(core->array))
+		return PTR_ERR(core->array);
+
+	core->irq = platform_get_irq(pdev, 0);
+	if (core->irq < 0)
+		return core->irq;
+
+	core->num_clks = devm_clk_bulk_get_all(dev, &core->clks);
+	if (core->num_clks < 0)
+		return dev_err_probe(dev, core->num_clks, "no clocks\n");
+
+	core->resets[0].id = "srst_a";
+	core->resets[1].id = "srst_h";
+	return devm_reset_control_bulk_get_exclusive(dev, ORK_CORE_RESETS, core->resets);
+}
+
+/*
+ * Clocks and power stay on while the core is bound: re-powering NPUTOP can fail unless the
+ * clocks run, and one core's gating disturbs the traffic of the others.
+ */
+static int ork_core_power_on(struct ork_core *core)
+{
+	int ret;
+
+	ret = clk_bulk_prepare_enable(core->num_clks, core->clks);
+	if (ret)
+		return ret;
+
+	pm_runtime_enable(core->dev);
+	ret = pm_runtime_resume_and_get(core->dev);
+	if (ret) {
+		pm_runtime_disable(core->dev);
+		clk_bulk_disable_unprepare(core->num_clks, core->clks);
+	}
+	return ret;
+}
+
+static void ork_core_power_off(struct ork_core *core)
+{
+	pm_runtime_put_sync(core->dev);
+	pm_runtime_disable(core->dev);
+	clk_bulk_disable_unprepare(core->num_clks, core->clks);
+}
+
+/* The interrupt comes last: from then on the handler may run. */
+static int ork_core_start(struct ork_core *core)
+{
+	int ret;
+
+	ret = ork_core_reset(core);
+	if (ret)
+		return dev_err_probe(core->dev, ret, "reset failed\n");
+
+	return request_threaded_irq(core->irq, ork_core_irq, ork_core_irq_thread, IRQF_SHARED,
+				    dev_name(core->dev), core);
+}
+
+/**
+ * ork_core_init() - bring up the core behind a device
+ * @ork: the device
+ * @dev: a node of the mainline binding
+ *
+ * Return: 0 or a negative errno.
+ */
+int ork_core_init(struct ork_device *ork, struct device *dev)
+{
+	int index = ork_core_number(dev);
+	struct ork_core *core;
+	int ret;
+
+	if (index < 0)
+		return index;
+
+	core = &ork->cores[index];
+	memset(core, 0, sizeof(*core));
+	core->ork = ork;
+	core->index = index;
+	core->dev = dev;
+	INIT_DELAYED_WORK(&core->watchdog, ork_watchdog_work);
+
+	ret = ork_core_get_resources(core);
+	if (ret)
+		goto err_clear;
+	ret = ork_core_power_on(core);
+	if (ret)
+		goto err_clear;
+	core->mmu = ork_mmu_get(ork, core);
+	if (IS_ERR(core->mmu)) {
+		ret = PTR_ERR(core->mmu);
+		goto err_power_off;
+	}
+	ret = ork_core_start(core);
+	if (ret)
+		goto err_put_mmu;
+
+	if (!index)
+		ork->hw_version = ork_pc_read(core, ORK_PC_VERSION) +
+				  (ork_pc_read(core, ORK_PC_VERSION_NUM) & 0xffff);
+	return 0;
+
+err_put_mmu:
+	ork_mmu_put(core->mmu, core);
+err_power_off:
+	ork_core_power_off(core);
+err_clear:
+	core->dev = NULL;
+	return ret;
+}
+
+/**
+ * ork_core_fini() - undo ork_core_init()
+ * @core: a core that runs nothing and gets no more jobs
+ */
+void ork_core_fini(struct ork_core *core)
+{
+	ork_core_mask(core);
+	free_irq(core->irq, core);
+	cancel_delayed_work_sync(&core->watchdog);
+	ork_mmu_put(core->mmu, core);
+	ork_core_power_off(core);
+	core->dev = NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __ORK_CORE_H__
+#define __ORK_CORE_H__
+
+#include <linux/clk.h>
+#include <linux/interrupt.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/reset.h>
+#include <linux/workqueue.h>
+
+#include <drm/ork_drm.h>
+
+struct ork_device;
+struct ork_job;
+struct ork_mmu;
+
+#define ORK_CORE_RESETS		2
+
+/**
+ * struct ork_core - one core: registers, an interrupt, a watchdog
+ * @ork: the device it belongs to
+ * @dev: its device; NULL while there is none
+ * @index: its number
+ * @mmu: the IOMMU it reads and writes through
+ * @pc: registers of the program controller (0x0000)
+ * @cna: registers of the convolution front end (0x1000)
+ * @array: registers of the multiply-accumulate array (0x3000)
+ * @irq: its interrupt, shared with its IOMMU
+ * @clks: its clocks, enabled while it is bound
+ * @num_clks: how many
+ * @resets: its reset lines; asserted and released together
+ * @job: the job it runs, or NULL; under ork->lock
+ * @task: which of the job's tasks; under ork->lock
+ * @ready: it may be given jobs; under ork->lock
+ * @lost: it did not come back from a reset; under ork->lock
+ * @started: when @task was kicked; under ork->lock
+ * @watchdog: looks whether programs still finish
+ * @progress: jiffies at which the last look saw one, or @task started; under ork->lock
+ * @counted: task counter at that look; under ork->lock
+ * @fault: @job's address space faulted; under ork->lock
+ * @stats: since it was bound; under ork->lock
+ */
+struct ork_core {
+	struct ork_device *ork;
+	struct device *dev;
+	unsigned int index;
+	struct ork_mmu *mmu;
+	void __iomem *pc;
+	void __iomem *cna;
+	void __iomem *array;
+	int irq;
+	struct clk_bulk_data *clks;
+	int num_clks;
+	struct reset_control_bulk_data resets[ORK_CORE_RESETS];
+
+	struct ork_job *job;
+	unsigned int task;
+	bool ready;
+	bool lost;
+	ktime_t started;
+	struct delayed_work watchdog;
+	unsigned long progress;
+	u32 counted;
+	bool fault;
+	struct drm_ork_counters stats;
+};
+
+/**
+ * struct ork_task - a checked &struct drm_ork_task
+ * @iova: address of the first program
+ * @words: its length in 64-bit words
+ * @programs: programs in the chain
+ */
+struct ork_task {
+	u32 iova;
+	u32 words;
+	u32 programs;
+};
+
+int ork_core_init(struct ork_device *ork, struct device *dev);
+void ork_core_fini(struct ork_core *core);
+void ork_core_kick(struct ork_core *core, const struct ork_task *task);
+u32 ork_core_count(struct ork_core *core);
+bool ork_core_signals(struct ork_core *core);
+bool ork_core_done(struct ork_core *core, const struct ork_task *task);
+void ork_core_acknowledge(struct ork_core *core);
+void ork_core_mask(struct ork_core *core);
+int ork_core_reset(struct ork_core *core);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __ORK_DEVICE_H__
+#define __ORK_DEVICE_H__
+
+#include <linux/idr.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <drm/drm_device.h>
+#include <drm/gpu_scheduler.h>
+#include <drm/ork_drm.h>
+#include <drm/ork_regs.h>
+
+#include "ork_core.h"
+#include "ork_mmu.h"
+
+/* The NPU was seen to mind addresses below the first page: 0 ends a chain. */
+#define ORK_IOVA_START		PAGE_SIZE
+#define ORK_IOVA_END		U32_MAX
+
+/* A chain that finishes no program for so long is hung, unless its job says otherwise. */
+#define ORK_DEFAULT_TIMEOUT_MS	500
+
+/*
+ * Jobs that the scheduler hands over ahead of a free core, so that an interrupt finds one
+ * staged.
+ */
+#define ORK_JOBS_PER_CORE	2
+
+/**
+ * struct ork_device - the NPU: what all of its cores share
+ * @drm: the DRM device
+ * @sched: dependencies, fairness between files, priorities; memory and entities outlive an unbind
+ * @wq: address-space switches and watchdogs; one per device, so that they survive memory pressure
+ * @cores: by number, which is their order of address; valid up to @num_cores
+ * @num_cores: cores present; fixed before the DRM device is registered
+ * @mmus: IOMMU groups; valid up to @num_mmus
+ * @num_mmus: IOMMUs present; fixed before the DRM device is registered
+ * @hw_version: version of the first core
+ * @coherent: the NPU snoops; nothing is maintained. Fixed before the DRM device is registered
+ * @lock: who runs what: @staged, @ended, @dead, what struct ork_core and struct ork_mmu say it
+ *	guards. Innermost; taken in hard interrupts
+ * @staged: jobs without unmet dependencies that wait for a core, oldest first
+ * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
+ * @dead: cores are gone; jobs end at once
+ * @jobs: jobs between submit and their last reference; under @lock, so that who sees the last
+ *	one gone finds its last holder gone too
+ * @jobs_gone: woken when @jobs falls to 0
+ */
+struct ork_device {
+	struct drm_device drm;
+	struct drm_gpu_scheduler sched;
+	struct workqueue_struct *wq;
+	struct ork_core cores[ORK_MAX_CORES];
+	unsigned int num_cores;
+	struct ork_mmu mmus[ORK_MAX_CORES];
+	unsigned int num_mmus;
+	u32 hw_version;
+	bool coherent;
+
+	spinlock_t lock;	/* innermost; taken in hard interrupts */
+	struct list_head staged;
+	struct list_head ended;
+	bool dead;
+
+	unsigned int jobs;
+	wait_queue_head_t jobs_gone;
+};
+
+/**
+ * struct ork_stats - counters of a file, as &struct drm_ork_counters has them
+ * @submits: accepted submits
+ * @jobs: ended jobs
+ * @programs: programs of completed chains
+ * @interrupts: completion interrupts
+ * @busy_ns: time on cores
+ * @resets: hangs and faults
+ * @sync_calls: BO_SYNC calls
+ * @bytes_cleaned: in whole lines
+ * @bytes_invalidated: in whole lines
+ */
+struct ork_stats {
+	atomic64_t submits;
+	atomic64_t jobs;
+	atomic64_t programs;
+	atomic64_t interrupts;
+	atomic64_t busy_ns;
+	atomic64_t resets;
+	atomic64_t sync_calls;
+	atomic64_t bytes_cleaned;
+	atomic64_t bytes_invalidated;
+};
+
+/**
+ * struct ork_file - one open of the device
+ * @ork: the device
+ * @ref: the open file itself, and each of its jobs
+ * @vm: its address space
+ * @entities: by enum drm_ork_priority; gone when the file is closed
+ * @submit_lock: arming and pushing jobs in one order; taken with reservations held
+ * @active: jobs that were pushed and have not ended
+ * @idle: woken when @active falls to 0
+ * @closing: no job of the file starts any more
+ * @stats: counters
+ */
+struct ork_file {
+	struct ork_device *ork;
+	struct kref ref;
+	struct ork_vm *vm;
+	struct drm_sched_entity entities[DRM_ORK_PRIORITY_HIGH + 1];
+	struct mutex submit_lock;	/* taken with reservations held */
+	atomic_t active;
+	wait_queue_head_t idle;
+	bool closing;
+	struct ork_stats stats;
+};
+
+#define to_ork_device(d)	container_of(d, struct ork_device, drm)
+
+void ork_file_put(struct ork_file *ofile);
+
+#endif

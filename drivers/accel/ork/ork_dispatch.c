@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which core runs which job.
+ *
+ * The scheduler hands over jobs that wait for nothing but a core. They are bound late: a job is
+ * staged until a core that it allows is idle, and an interrupt starts the next staged job on the
+ * core that it just freed. Staged jobs are looked at oldest first. One whose address space is
+ * attached to no idle core claims an IOMMU; from then on that IOMMU's cores start nothing else,
+ * so a space waits for at most one job on each core.
+ *
+ * Jobs that ended go to a list that threads work off: there results are made visible and fences
+ * signalled.
+ */
+
+#include <linux/spinlock.h>
+
+#include "ork_device.h"
+#include "ork_dispatch.h"
+#include "ork_job.h"
+#include "ork_watchdog.h"
+
+static bool ork_core_idle(const struct ork_core *core, const struct ork_job *job)
+{
+	return core->ready && !core->job && (job->core_mask & BIT(core->index)) &&
+	       !core->mmu->switching;
+}
+
+static struct ork_core *ork_dispatch_find_core(struct ork_device *ork, const struct ork_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+
+		if (ork_core_idle(core, job) && !core->mmu->claim &&
+		    core->mmu->vm == job->ofile->vm)
+			return core;
+	}
+	return NULL;
+}
+
+/*
+ * Finds an IOMMU that will be given to the job's address space, or claims one. @taken has those
+ * that older jobs of this pass count on.
+ */
+static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job, u32 *taken)
+{
+	struct ork_vm *vm = job->ofile->vm;
+	struct ork_mmu *free = NULL;
+	unsigned int i;
+
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+		struct ork_mmu *mmu = core->mmu;
+
+		if (!(job->core_mask & BIT(i)) || (*taken & mmu->cores))
+			continue;
+		if (mmu->claim == vm) {
+			*taken |= mmu->cores;
+			return;
+		}
+		if (!free && !mmu->claim && ork_core_idle(core, job))
+			free = mmu;
+	}
+
+	if (free) {
+		free->claim = vm;
+		*taken |= free->cores;
+	}
+}
+
+static bool ork_mmu_idle(const struct ork_mmu *mmu)
+{
+	unsigned int i;
+
+	for (i = 0; i < mmu->ork->num_cores; i++)
+		if ((mmu->cores & BIT(i)) && mmu->ork->cores[i].job)
+			return false;
+	return true;
+}
+
+static void ork_dispatch_kick(struct ork_core *core)
+{
+	core->started = ktime_get();
+	ork_watchdog_start_locked(core);
+	ork_core_kick(core, &core->job->tasks[core->task]);
+}
+
+static void ork_dispatch_start(struct ork_core *core, struct ork_job *job)
+{
+	list_del_init(&job->link);
+	core->job = job;
+	core->task = 0;
+	core->fault = false;
+	job->ran = true;
+	ork_dispatch_kick(core);
+}
+
+/* No core that the job allows will ever be idle again. */
+static bool ork_dispatch_hopeless(struct ork_device *ork, const struct ork_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < ork->num_cores; i++)
+		if ((job->core_mask & BIT(i)) && !ork->cores[i].lost)
+			return false;
+	return true;
+}
+
+/**
+ * ork_dispatch_locked() - start what can be started
+ * @ork: the device
+ *
+ * Context: any; under ork->lock. Afterwards the caller, or an interrupt thread, calls
+ * ork_dispatch_finish().
+ */
+void ork_dispatch_locked(struct ork_device *ork)
+{
+	struct ork_job *job, *next;
+	u32 taken = 0;
+	unsigned int i;
+
+	lockdep_assert_held(&ork->lock);
+
+	list_for_each_entry_safe(job, next, &ork->staged, link) {
+		struct ork_core *core = ork_dispatch_find_core(ork, job);
+
+		if (core)
+			ork_dispatch_start(core, job);
+		else if (ork_dispatch_hopeless(ork, job))
+			ork_dispatch_end_locked(job, -EIO);
+		else
+			ork_dispatch_claim(ork, job, &taken);
+	}
+
+	for (i = 0; i < ork->num_mmus; i++) {
+		struct ork_mmu *mmu = &ork->mmus[i];
+
+		if (mmu->claim && !mmu->switching && ork_mmu_idle(mmu))
+			queue_work(ork->wq, &mmu->work);
+	}
+}
+
+/**
+ * ork_dispatch_end_locked() - a job has ended
+ * @job: a job that was staged, or that no core runs any more
+ * @status: 0, or the negative errno that its fence will carry
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_dispatch_end_locked(struct ork_job *job, int status)
+{
+	struct ork_device *ork = job->ofile->ork;
+
+	lockdep_assert_held(&ork->lock);
+	job->status = status;
+	list_move_tail(&job->link, &ork->ended);
+}
+
+/**
+ * ork_dispatch_run() - take a job from the scheduler
+ * @job: a job whose dependencies are met; its reference passes to the dispatcher until it ends
+ *
+ * Context: process; allocates nothing.
+ */
+void ork_dispatch_run(struct ork_job *job)
+{
+	struct ork_device *ork = job->ofile->ork;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	if (ork->dead) {
+		ork_dispatch_end_locked(job, -ENODEV);
+	} else if (job->ofile->closing) {
+		ork_dispatch_end_locked(job, -ECANCELED);
+	} else {
+		list_add_tail(&job->link, &ork->staged);
+		ork_dispatch_locked(ork);
+	}
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	ork_dispatch_finish(ork);
+}
+
+/**
+ * ork_dispatch_task_done_locked() - the running chain of a core has completed
+ * @core: the core
+ *
+ * Starts the job's next chain, or ends the job and starts another.
+ *
+ * Context: any; under ork->lock.
+ * Return: true if a job has ended, so that ork_dispatch_finish() has to be called.
+ */
+bool ork_dispatch_task_done_locked(struct ork_core *core)
+{
+	struct ork_job *job = core->job;
+	u64 busy = ktime_to_ns(ktime_sub(ktime_get(), core->started));
+	u32 programs = job->tasks[core->task].programs;
+
+	lockdep_assert_held(&core->ork->lock);
+
+	job->busy_ns += busy;
+	job->programs += programs;
+	job->interrupts++;
+	core->stats.busy_ns += busy;
+	core->stats.programs += programs;
+	core->stats.interrupts++;
+
+	if (++core->task < job->num_tasks) {
+		ork_dispatch_kick(core);
+		return false;
+	}
+
+	core->stats.jobs++;
+	core->job = NULL;
+	ork_dispatch_end_locked(job, 0);
+	ork_dispatch_locked(core->ork);
+	return true;
+}
+
+/**
+ * ork_dispatch_interrupt() - hard interrupt of a core, or of its IOMMU
+ * @core: the core
+ *
+ * Return: what the interrupt core wants to know.
+ */
+irqreturn_t ork_dispatch_interrupt(struct ork_core *core)
+{
+	irqreturn_t ret = IRQ_NONE;
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->ork->lock, flags);
+	if (core->job && ork_core_signals(core)) {
+		ork_core_acknowledge(core);
+		ret = ork_dispatch_task_done_locked(core) ? IRQ_WAKE_THREAD : IRQ_HANDLED;
+	}
+	spin_unlock_irqrestore(&core->ork->lock, flags);
+
+	return ret;
+}
+
+static struct ork_job *ork_dispatch_pop_ended(struct ork_device *ork)
+{
+	struct ork_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	job = list_first_entry_or_null(&ork->ended, struct ork_job, link);
+	if (job)
+		list_del_init(&job->link);
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	return job;
+}
+
+/**
+ * ork_dispatch_finish() - make results visible and signal fences of the jobs that ended
+ * @ork: the device
+ *
+ * Context: process.
+ */
+void ork_dispatch_finish(struct ork_device *ork)
+{
+	struct ork_job *job;
+
+	while ((job = ork_dispatch_pop_ended(ork)))
+		ork_job_end(job);
+}
+
+/**
+ * ork_dispatch_switched() - an IOMMU has been given to the space that claimed it
+ * @mmu: the IOMMU
+ * @error: 0, or why it could not be done; then the oldest job that waits for the space fails
+ *	with it
+ *
+ * Context: process; under mmu->lock.
+ */
+void ork_dispatch_switched(struct ork_mmu *mmu, int error)
+{
+	struct ork_device *ork = mmu->ork;
+	struct ork_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	if (error) {
+		list_for_each_entry(job, &ork->staged, link) {
+			if (job->ofile->vm != mmu->claim || !(job->core_mask & mmu->cores))
+				continue;
+			ork_dispatch_end_locked(job, error);
+			break;
+		}
+	}
+	mmu->claim = NULL;
+	mmu->switching = false;
+	ork_dispatch_locked(ork);
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	ork_dispatch_finish(ork);
+}
+
+/**
+ * ork_dispatch_cancel() - end the jobs of a file that no core runs yet
+ * @ofile: the file, which is being closed
+ *
+ * Context: process.
+ */
+void ork_dispatch_cancel(struct ork_file *ofile)
+{
+	struct ork_device *ork = ofile->ork;
+	struct ork_job *job, *next;
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	ofile->closing = true;
+	list_for_each_entry_safe(job, next, &ork->staged, link)
+		if (job->ofile == ofile)
+			ork_dispatch_end_locked(job, -ECANCELED);
+	for (i = 0; i < ork->num_mmus; i++)
+		if (ork->mmus[i].claim == ofile->vm && !ork->mmus[i].switching)
+			ork->mmus[i].claim = NULL;
+	ork_dispatch_locked(ork);
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	ork_dispatch_finish(ork);
+}
+
+static void ork_dispatch_stop_core(struct ork_core *core)
+{
+	struct ork_device *ork = core->ork;
+	struct ork_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	job = core->job;
+	core->job = NULL;
+	core->ready = false;
+	ork_core_mask(core);
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	synchronize_irq(core->irq);
+	cancel_delayed_work_sync(&core->watchdog);
+	if (!job)
+		return;
+
+	/* The job's memory may be given back only when the core cannot write to it any more. */
+	if (ork_core_reset(core))
+		dev_err(core->dev, "core %u does not reset\n", core->index);
+	spin_lock_irqsave(&ork->lock, flags);
+	ork_dispatch_end_locked(job, -ENODEV);
+	spin_unlock_irqrestore(&ork->lock, flags);
+}
+
+/**
+ * ork_dispatch_shutdown() - stop all cores and end all jobs, for good
+ * @ork: the device
+ *
+ * Context: process.
+ */
+void ork_dispatch_shutdown(struct ork_device *ork)
+{
+	struct ork_job *job, *next;
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	ork->dead = true;
+	list_for_each_entry_safe(job, next, &ork->staged, link)
+		ork_dispatch_end_locked(job, -ENODEV);
+	for (i = 0; i < ork->num_mmus; i++)
+		if (!ork->mmus[i].switching)
+			ork->mmus[i].claim = NULL;
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	for (i = 0; i < ork->num_cores; i++)
+		ork_dispatch_stop_core(&ork->cores[i]);
+	ork_dispatch_finish(ork);
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver: one DRM device over the nodes of all cores.
+ *
+ * The mainline binding has a node for each core and none for the NPU as a whole. A platform
+ * device of the module's own stands for that: it is the parent of the DRM device and, having no
+ * IOMMU, the device for which pages are mapped and maintained. Its driver is the master of a
+ * component set, of which every core is a part, so that the DRM device exists while all cores
+ * do.
+ */
+
+#include <linux/component.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/of.h>
+#include <linux/of_address.h>
+#include <linux/platform_device.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "ork_compat.h"
+#include "ork_device.h"
+#include "ork_dispatch.h"
+#include "ork_fence.h"
+#include "ork_gem.h"
+#include "ork_job.h"
+#include "ork_sync.h"
+
+#define ORK_CORE_COMPATIBLE	"rockchip,rk3588-rknn-core"
+
+/* Physical addresses that the IOMMU's tables can hold. */
+#define ORK_DMA_BITS		40
+
+/* --- open files ------------------------------------------------------------- */
+
+static void ork_file_release(struct kref *ref)
+{
+	struct ork_file *ofile = container_of(ref, struct ork_file, ref);
+
+	ork_vm_put(ofile->vm);
+	mutex_destroy(&ofile->submit_lock);
+	kfree(ofile);
+}
+
+/**
+ * ork_file_put() - drop a reference on an open file
+ * @ofile: the file
+ *
+ * Context: process.
+ */
+void ork_file_put(struct ork_file *ofile)
+{
+	kref_put(&ofile->ref, ork_file_release);
+}
+
+static void ork_file_init_entities(struct ork_file *ofile)
+{
+	static const enum drm_sched_priority priorities[] = {
+		[DRM_ORK_PRIORITY_NORMAL] = DRM_SCHED_PRIORITY_NORMAL,
+		[DRM_ORK_PRIORITY_LOW] = ORK_COMPAT_PRIORITY_LOW,
+		[DRM_ORK_PRIORITY_HIGH] = DRM_SCHED_PRIORITY_HIGH,
+	};
+	struct drm_gpu_scheduler *sched = &ofile->ork->sched;
+	unsigned int i;
+
+	/* Fails for a missing scheduler only. */
+	for (i = 0; i < ARRAY_SIZE(priorities); i++)
+		drm_sched_entity_init(&ofile->entities[i], priorities[i], &sched, 1, NULL);
+}
+
+static int ork_open(struct drm_device *drm, struct drm_file *file)
+{
+	struct ork_device *ork = to_ork_device(drm);
+	struct ork_file *ofile;
+	int ret = 0, idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+
+	ofile = kzalloc(sizeof(*ofile), GFP_KERNEL);
+	if (!ofile) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	ofile->ork = ork;
+	ofile->vm = ork_vm_create(ork);
+	if (IS_ERR(ofile->vm)) {
+		ret = PTR_ERR(ofile->vm);
+		kfree(ofile);
+		goto out;
+	}
+	kref_init(&ofile->ref);
+	mutex_init(&ofile->submit_lock);
+	init_waitqueue_head(&ofile->idle);
+	ork_file_init_entities(ofile);
+	file->driver_priv = ofile;
+out:
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/*
+ * Nothing of the file runs or will run when this returns. What waits is dropped; what runs ends
+ * or is ended by its watchdog.
+ */
+static void ork_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	struct ork_device *ork = to_ork_device(drm);
+	struct ork_file *ofile = file->driver_priv;
+	unsigned int i;
+	int idx;
+
+	ork_dispatch_cancel(ofile);
+	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
+		drm_sched_entity_destroy(&ofile->entities[i]);
+	wait_event(ofile->idle, !atomic_read(&ofile->active));
+
+	if (drm_dev_enter(drm, &idx)) {
+		for (i = 0; i < ork->num_mmus; i++)
+			ork_mmu_detach(&ork->mmus[i], ofile->vm);
+		drm_dev_exit(idx);
+	}
+	ork_file_put(ofile);
+}
+
+/* --- QUERY ------------------------------------------------------------------ */
+
+static void ork_query_device(struct ork_device *ork, struct drm_ork_device_info *info)
+{
+	*info = (struct drm_ork_device_info) {
+		.soc = 3588,
+		.hw_version = ork->hw_version,
+		.flags = ork->coherent ? DRM_ORK_DEVICE_COHERENT : 0,
+		.num_cores = ork->num_cores,
+		.core_mask = BIT(ork->num_cores) - 1,
+		.cache_line = ork_cache_line(),
+		.page_size = PAGE_SIZE,
+		.timeout_ms = ORK_DEFAULT_TIMEOUT_MS,
+		.iova_start = ORK_IOVA_START,
+		.iova_end = ORK_IOVA_END,
+	};
+}
+
+static void ork_query_file(struct ork_file *ofile, struct drm_ork_counters *counters)
+{
+	struct ork_stats *stats = &ofile->stats;
+
+	*counters = (struct drm_ork_counters) {
+		.submits = atomic64_read(&stats->submits),
+		.jobs = atomic64_read(&stats->jobs),
+		.programs = atomic64_read(&stats->programs),
+		.interrupts = atomic64_read(&stats->interrupts),
+		.busy_ns = atomic64_read(&stats->busy_ns),
+		.resets = atomic64_read(&stats->resets),
+		.sync_calls = atomic64_read(&stats->sync_calls),
+		.bytes_cleaned = atomic64_read(&stats->bytes_cleaned),
+		.bytes_invalidated = atomic64_read(&stats->bytes_invalidated),
+	};
+}
+
+static void ork_query_core(struct ork_core *core, struct drm_ork_counters *counters)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->ork->lock, flags);
+	*counters = core->stats;
+	counters->switches = core->mmu->switches;
+	spin_unlock_irqrestore(&core->ork->lock, flags);
+}
+
+/* Copies as much as the caller has room for, zeroes the rest of the room, and tells the size. */
+static int ork_query_copy(struct drm_ork_query *args, const void *answer, u32 known)
+{
+	void __user *to = u64_to_user_ptr(args->ptr);
+	u32 room = args->size;
+
+	args->size = known;
+	if (!args->ptr)
+		return 0;
+	if (copy_to_user(to, answer, min(room, known)))
+		return -EFAULT;
+	if (room > known && clear_user(to + known, room - known))
+		return -EFAULT;
+	return 0;
+}
+
+static int ork_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct ork_device *ork = to_ork_device(drm);
+	struct drm_ork_query *args = data;
+	struct drm_ork_device_info info;
+	struct drm_ork_counters counters;
+	int idx;
+
+	if (args->pad || (args->index && args->type != DRM_ORK_QUERY_CORE))
+		return -EINVAL;
+
+	switch (args->type) {
+	case DRM_ORK_QUERY_DEVICE:
+		ork_query_device(ork, &info);
+		return ork_query_copy(args, &info, sizeof(info));
+	case DRM_ORK_QUERY_FILE:
+		ork_query_file(file->driver_priv, &counters);
+		return ork_query_copy(args, &counters, sizeof(counters));
+	case DRM_ORK_QUERY_CORE:
+		if (args->index >= ork->num_cores)
+			return -EINVAL;
+		if (!drm_dev_enter(drm, &idx))
+			return -ENODEV;
+		ork_query_core(&ork->cores[args->index], &counters);
+		drm_dev_exit(idx);
+		return ork_query_copy(args, &counters, sizeof(counters));
+	}
+	drm_dbg(drm, "query of unknown type %u\n", args->type);
+	return -EINVAL;
+}
+
+/* --- the DRM device ---------------------------------------------------------- */
+
+#define ORK_IOCTL(name, function) \
+	DRM_IOCTL_DEF_DRV(ORK_##name, function, DRM_RENDER_ALLOW)
+
+static const struct drm_ioctl_desc ork_ioctls[] = {
+	ORK_IOCTL(QUERY, ork_query_ioctl),
+	ORK_IOCTL(BO_CREATE, ork_bo_create_ioctl),
+	ORK_IOCTL(BO_INFO, ork_bo_info_ioctl),
+	ORK_IOCTL(BO_SYNC, ork_bo_sync_ioctl),
+	ORK_IOCTL(SUBMIT, ork_submit_ioctl),
+	ORK_IOCTL(WAIT, ork_wait_ioctl),
+};
+
+DEFINE_DRM_GEM_FOPS(ork_fops);
+
+static const struct drm_driver ork_drm_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
+	.open = ork_open,
+	.postclose = ork_postclose,
+	.ioctls = ork_ioctls,
+	.num_ioctls = ARRAY_SIZE(ork_ioctls),
+	.fops = &ork_fops,
+	.gem_create_object = ork_gem_create_object,
+	.name = "ork",
+	.desc = "Rockchip NPU",
+	.date = "20261130",
+	.major = 1,
+	.minor = 0,
+};
+
+static void ork_sched_release(struct drm_device *drm, void *data)
+{
+	drm_sched_fini(data);
+}
+
+static void ork_wq_release(struct drm_device *drm, void *data)
+{
+	destroy_workqueue(data);
+}
+
+/* What open files can reach lives as long as the DRM device. */
+static int ork_device_init(struct ork_device *ork)
+{
+	int ret;
+
+	spin_lock_init(&ork->lock);
+	INIT_LIST_HEAD(&ork->staged);
+	INIT_LIST_HEAD(&ork->ended);
+	init_waitqueue_head(&ork->jobs_gone);
+
+	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	if (!ork->wq)
+		return -ENOMEM;
+	ret = drmm_add_action_or_reset(&ork->drm, ork_wq_release, ork->wq);
+	if (ret)
+		return ret;
+
+	ret = ork_compat_sched_init(&ork->sched, &ork_sched_ops, ORK_MAX_CORES * ORK_JOBS_PER_CORE,
+				    ork->drm.dev);
+	if (ret)
+		return ret;
+	return drmm_add_action_or_reset(&ork->drm, ork_sched_release, &ork->sched);
+}
+
+static bool ork_is_coherent(void)
+{
+	struct device_node *np;
+	bool coherent = false;
+
+	np = of_find_compatible_node(NULL, NULL, ORK_CORE_COMPATIBLE);
+	if (np)
+		coherent = of_dma_is_coherent(np);
+	of_node_put(np);
+	return coherent;
+}
+
+static int ork_bind(struct device *dev)
+{
+	struct ork_device *ork;
+	unsigned int i;
+	int ret;
+
+	ork = devm_drm_dev_alloc(dev, &ork_drm_driver, struct ork_device, drm);
+	if (IS_ERR(ork))
+		return PTR_ERR(ork);
+	dev_set_drvdata(dev, ork);
+	ork->coherent = ork_is_coherent();
+
+	ret = ork_device_init(ork);
+	if (ret)
+		return ret;
+	ret = component_bind_all(dev, ork);
+	if (ret)
+		return ret;
+
+	for (i = 0; i < ORK_MAX_CORES && ork->cores[i].dev; i++)
+		ork->cores[i].ready = true;
+	ork->num_cores = i;
+
+	ret = drm_dev_register(&ork->drm, 0);
+	if (ret) {
+		component_unbind_all(dev, ork);
+		return ret;
+	}
+	drm_info(&ork->drm, "%u cores, version %#x%s\n", ork->num_cores, ork->hw_version,
+		 ork->coherent ? ", coherent" : "");
+	return 0;
+}
+
+static bool ork_jobs_gone(struct ork_device *ork)
+{
+	bool gone;
+
+	spin_lock_irq(&ork->lock);
+	gone = !ork->jobs;
+	spin_unlock_irq(&ork->lock);
+	return gone;
+}
+
+static void ork_unbind(struct device *dev)
+{
+	struct ork_device *ork = dev_get_drvdata(dev);
+
+	drm_dev_unplug(&ork->drm);
+	ork_dispatch_shutdown(ork);
+	component_unbind_all(dev, ork);
+	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
+}
+
+static const struct component_master_ops ork_master_ops = {
+	.bind = ork_bind,
+	.unbind = ork_unbind,
+};
+
+/* --- platform drivers: each core, and the NPU as a whole ----------------------- */
+
+static int ork_core_bind(struct device *dev, struct device *master, void *data)
+{
+	int ret = ork_core_init(data, dev);
+
+	if (ret < 0)
+		return ret;
+	return 0;
+}
+
+static void ork_core_unbind(struct device *dev, struct device *master, void *data)
+{
+	struct ork_device *ork = data;
+	unsigned int i;
+
+	for (i = 0; i < ORK_MAX_CORES; i++)
+		if (ork->cores[i].dev == dev)
+			ork_core_fini(&ork->cores[i]);
+}
+
+static const struct component_ops ork_core_ops = {
+	.bind = ork_core_bind,
+	.unbind = ork_core_unbind,
+};
+
+static int ork_core_probe(struct platform_device *pdev)
+{
+	int ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(ORK_DMA_BITS));
+
+	return ret ?: component_add(&pdev->dev, &ork_core_ops);
+}
+
+static int ork_core_remove(struct platform_device *pdev)
+{
+	component_del(&pdev->dev, &ork_core_ops);
+	return 0;
+}
+
+static const struct of_device_id ork_core_match[] = {
+	{ .compatible = ORK_CORE_COMPATIBLE },
+	{ }
+};
+MODULE_DEVICE_TABLE(of, ork_core_match);
+
+static struct platform_driver ork_core_driver = {
+	.probe = ork_core_probe,
+	.remove = ork_core_remove,
+	.driver = {
+		.name = "ork-core",
+		.of_match_table = ork_core_match,
+	},
+};
+
+static int ork_npu_probe(struct platform_device *pdev)
+{
+	struct component_match *match = NULL;
+	struct device *dev = &pdev->dev;
+	struct device_node *np;
+	int ret;
+
+	ret = dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(ORK_DMA_BITS));
+	if (ret)
+		return ret;
+
+	dma_set_max_seg_size(dev, UINT_MAX);
+
+	for_each_compatible_node(np, NULL, ORK_CORE_COMPATIBLE)
+		if (of_device_is_available(np))
+			component_match_add_release(dev, &match, component_release_of,
+						    component_compare_of, of_node_get(np));
+	if (!match)
+		return -ENODEV;
+	return component_master_add_with_match(dev, &ork_master_ops, match);
+}
+
+static int ork_npu_remove(struct platform_device *pdev)
+{
+	component_master_del(&pdev->dev, &ork_master_ops);
+	return 0;
+}
+
+static struct platform_driver ork_npu_driver = {
+	.probe = ork_npu_probe,
+	.remove = ork_npu_remove,
+	.driver = {
+		.name = "ork",
+	},
+};
+
+static struct platform_device *ork_npu;
+
+static int __init ork_init(void)
+{
+	int ret;
+
+	ret = platform_driver_register(&ork_npu_driver);
+	if (ret)
+		return ret;
+	ork_npu = platform_device_register_simple("ork", PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(ork_npu)) {
+		ret = PTR_ERR(ork_npu);
+		goto err_npu_driver;
+	}
+	ret = platform_driver_register(&ork_core_driver);
+	if (ret)
+		goto err_npu;
+	return 0;
+
+err_npu:
+	platform_device_unregister(ork_npu);
+err_npu_driver:
+	platform_driver_unregister(&ork_npu_driver);
+	return ret;
+}
+module_init(ork_init);
+
+static void __exit ork_exit(void)
+{
+	platform_driver_unregister(&ork_core_driver);
+	platform_device_unregister(ork_npu);
+	platform_driver_unregister(&ork_npu_driver);
+}
+module_exit(ork_exit);
+
+MODULE_DESCRIPTION("Rockchip RK3588 NPU");
+MODULE_LICENSE("GPL");

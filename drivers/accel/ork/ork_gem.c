@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffer objects: pages that are pinned, mapped for the device and in its owner's address space
+ * for as long as they have a handle.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "ork_device.h"
+#include "ork_gem.h"
+
+static void ork_gem_free(struct drm_gem_object *obj)
+{
+	struct ork_bo *bo = to_ork_bo(obj);
+
+	kvfree(bo->dma);
+	mutex_destroy(&bo->lock);
+	drm_gem_shmem_free(&bo->base);
+}
+
+/* Every handle of a file holds a reference on the object's mapping in the file's address space. */
+static int ork_gem_open(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct ork_file *ofile = file->driver_priv;
+
+	return PTR_ERR_OR_ZERO(ork_mapping_get(ofile->vm, to_ork_bo(obj)));
+}
+
+static void ork_gem_close(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct ork_file *ofile = file->driver_priv;
+	struct ork_mapping *mapping = ork_mapping_find(ofile->vm, to_ork_bo(obj));
+
+	ork_mapping_put(mapping);	/* what was just found */
+	ork_mapping_put(mapping);	/* the handle's */
+}
+
+static const struct drm_gem_object_funcs ork_gem_funcs = {
+	.free = ork_gem_free,
+	.open = ork_gem_open,
+	.close = ork_gem_close,
+	.print_info = drm_gem_shmem_object_print_info,
+	.mmap = drm_gem_shmem_object_mmap,
+	.vm_ops = &drm_gem_shmem_vm_ops,
+};
+
+/**
+ * ork_gem_create_object() - memory for an object, for the shmem helper
+ * @drm: the device
+ * @size: of the object in bytes
+ *
+ * Return: the object, or an ERR_PTR().
+ */
+struct drm_gem_object *ork_gem_create_object(struct drm_device *drm, size_t size)
+{
+	struct ork_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&bo->lock);
+	INIT_LIST_HEAD(&bo->mappings);
+	bo->base.base.funcs = &ork_gem_funcs;
+	return &bo->base.base;
+}
+
+static int ork_bo_index_pages(struct ork_bo *bo)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	size_t page = 0;
+
+	bo->dma = kvmalloc_array(bo->base.base.size >> PAGE_SHIFT, sizeof(*bo->dma), GFP_KERNEL);
+	if (!bo->dma)
+		return -ENOMEM;
+
+	for_each_sgtable_dma_sg(bo->sgt, sg, i) {
+		dma_addr_t dma = sg_dma_address(sg), end = dma + sg_dma_len(sg);
+		dma_addr_t mark = ORK_BO_SEGMENT;
+
+		for (; dma < end; dma += PAGE_SIZE, mark = 0)
+			bo->dma[page++] = dma | mark;
+	}
+	return 0;
+}
+
+static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 flags)
+{
+	struct drm_gem_shmem_object *shmem;
+	struct ork_bo *bo;
+	int ret;
+
+	shmem = drm_gem_shmem_create(&ork->drm, size);
+	if (IS_ERR(shmem))
+		return ERR_CAST(shmem);
+
+	bo = container_of(shmem, struct ork_bo, base);
+	bo->flags = flags;
+	shmem->map_wc = flags & DRM_ORK_BO_WRITE_COMBINE;
+
+	/* Mapping cleans all pages: the zeros reach memory before the device can read it. */
+	bo->sgt = drm_gem_shmem_get_pages_sgt(shmem);
+	ret = PTR_ERR_OR_ZERO(bo->sgt);
+	if (!ret)
+		ret = ork_bo_index_pages(bo);
+	if (ret) {
+		drm_gem_object_put(&shmem->base);
+		return ERR_PTR(ret);
+	}
+	return bo;
+}
+
+/*
+ * Rounds *size up. What can never fit the address space or the machine is refused before memory
+ * is sought for it.
+ */
+static int ork_bo_check_size(struct ork_device *ork, u64 *size)
+{
+	u64 room = (u64)ORK_IOVA_END + 1 - ORK_IOVA_START;
+
+	if (!*size)
+		return -EINVAL;
+	if (*size > room - PAGE_SIZE) {
+		drm_dbg(&ork->drm, "object of %llu bytes, %llu at most\n", *size, room - PAGE_SIZE);
+		return -ENOSPC;
+	}
+	*size = PAGE_ALIGN(*size);
+	return *size >> PAGE_SHIFT < totalram_pages() ? 0 : -ENOMEM;
+}
+
+/**
+ * ork_bo_create_ioctl() - DRM_IOCTL_ORK_BO_CREATE
+ * @drm: the device
+ * @data: &struct drm_ork_bo_create
+ * @file: the caller's file
+ *
+ * Return: 0 or a negative errno.
+ */
+int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct ork_device *ork = to_ork_device(drm);
+	struct ork_file *ofile = file->driver_priv;
+	struct drm_ork_bo_create *args = data;
+	struct ork_mapping *mapping;
+	struct ork_bo *bo;
+	u64 size = args->size;
+	int ret, idx;
+
+	if (args->flags & ~DRM_ORK_BO_WRITE_COMBINE)
+		return -EOPNOTSUPP;
+	ret = ork_bo_check_size(ork, &size);
+	if (ret)
+		return ret;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+
+	bo = ork_bo_create(ork, size, args->flags);
+	if (IS_ERR(bo)) {
+		ret = PTR_ERR(bo);
+		goto out_exit;
+	}
+	/* Mapped before the handle exists: from then on another thread may guess and use it. */
+	mapping = ork_mapping_get(ofile->vm, bo);
+	if (IS_ERR(mapping)) {
+		ret = PTR_ERR(mapping);
+		goto out_put_bo;
+	}
+	ret = drm_gem_handle_create(file, &bo->base.base, &args->handle);
+	if (!ret) {
+		args->size = size;
+		args->iova = mapping->node.start;
+		args->mmap_offset = drm_vma_node_offset_addr(&bo->base.base.vma_node);
+	}
+	ork_mapping_put(mapping);
+out_put_bo:
+	drm_gem_object_put(&bo->base.base);
+out_exit:
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/**
+ * ork_bo_info_ioctl() - DRM_IOCTL_ORK_BO_INFO
+ * @drm: the device
+ * @data: &struct drm_ork_bo_info
+ * @file: the caller's file
+ *
+ * Return: 0 or a negative errno.
+ */
+int ork_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct ork_file *ofile = file->driver_priv;
+	struct drm_ork_bo_info *args = data;
+	struct drm_gem_object *obj;
+	struct ork_mapping *mapping;
+	int ret = -ENOENT;
+
+	obj = drm_gem_object_lookup(file, args->handle);
+	if (!obj)
+		return -ENOENT;
+
+	mapping = ork_mapping_find(ofile->vm, to_ork_bo(obj));
+	if (mapping) {
+		args->flags = to_ork_bo(obj)->flags;
+		args->size = obj->size;
+		args->iova = mapping->node.start;
+		args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);
+		ork_mapping_put(mapping);
+		ret = 0;
+	}
+	drm_gem_object_put(obj);
+	return ret;
+}

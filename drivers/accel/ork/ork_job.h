@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __ORK_JOB_H__
+#define __ORK_JOB_H__
+
+#include <linux/kref.h>
+#include <linux/list.h>
+
+#include <drm/gpu_scheduler.h>
+
+struct drm_device;
+struct drm_file;
+struct ork_bo;
+struct ork_extent;
+struct ork_fence;
+struct ork_file;
+struct ork_mapping;
+struct ork_task;
+
+/**
+ * struct ork_job_bo - an object that a job uses
+ * @bo: the object; a reference on it is among the job's extents
+ * @mapping: where it lies in the job's address space; referenced
+ * @write: the job writes it
+ */
+struct ork_job_bo {
+	struct ork_bo *bo;
+	struct ork_mapping *mapping;
+	bool write;
+};
+
+/**
+ * struct ork_job - tasks that run in order on one core
+ * @base: the scheduler's part; initialised if @scheduled
+ * @scheduled: @base has been initialised
+ * @ref: one for its maker, until it is pushed; one for the scheduler from then on
+ * @ofile: whose it is; referenced
+ * @fence: tells its end
+ * @tasks: its chains
+ * @num_tasks: how many
+ * @extents: what it reads and writes
+ * @num_extents: how many
+ * @bos: the objects of @extents, each once
+ * @num_bos: how many
+ * @core_mask: cores that may run it
+ * @timeout: jiffies that it may go without finishing a program
+ * @link: in ork->staged or ork->ended; under ork->lock
+ * @status: how it ended; like all below written under ork->lock, and read when it has ended
+ * @ran: a core has run it
+ * @reset: a core was reset because of it
+ * @busy_ns: time on a core
+ * @programs: finished by completed chains
+ * @interrupts: of completed chains
+ */
+struct ork_job {
+	struct drm_sched_job base;
+	bool scheduled;
+	struct kref ref;
+	struct ork_file *ofile;
+	struct ork_fence *fence;
+
+	struct ork_task *tasks;
+	u32 num_tasks;
+	struct ork_extent *extents;
+	u32 num_extents;
+	struct ork_job_bo *bos;
+	u32 num_bos;
+	u32 core_mask;
+	unsigned long timeout;
+
+	struct list_head link;
+	int status;
+	bool ran;
+	bool reset;
+	u64 busy_ns;
+	u32 programs;
+	u32 interrupts;
+};
+
+extern const struct drm_sched_backend_ops ork_sched_ops;
+
+void ork_job_end(struct ork_job *job);
+int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+#endif

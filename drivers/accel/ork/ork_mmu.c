@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Address spaces, what is mapped in them, and which IOMMU has which attached.
+ */
+
+#include <linux/of.h>
+#include <linux/platform_device.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "ork_compat.h"
+#include "ork_device.h"
+#include "ork_dispatch.h"
+#include "ork_gem.h"
+#include "ork_watchdog.h"
+
+/* Behind every object, so that an overrun faults and does not reach a neighbour. */
+#define ORK_GUARD_SIZE		PAGE_SIZE
+
+static struct ork_vm *ork_vm_get(struct ork_vm *vm)
+{
+	kref_get(&vm->ref);
+	return vm;
+}
+
+static void ork_vm_release(struct kref *ref)
+{
+	struct ork_vm *vm = container_of(ref, struct ork_vm, ref);
+
+	drm_mm_takedown(&vm->mm);
+	iommu_domain_free(vm->domain);
+	mutex_destroy(&vm->lock);
+	drm_dev_put(&vm->ork->drm);
+	kfree(vm);
+}
+
+/**
+ * ork_vm_put() - drop a reference on an address space
+ * @vm: the address space
+ *
+ * Context: process.
+ */
+void ork_vm_put(struct ork_vm *vm)
+{
+	kref_put(&vm->ref, ork_vm_release);
+}
+
+static bool ork_mmu_is(const struct ork_mmu *mmu, const struct device *iommu)
+{
+	return mmu->iommu == iommu->of_node;
+}
+
+/*
+ * Runs in the IOMMU's hard interrupt. The access is not replayed with success whatever is done
+ * here, so the job that runs behind the IOMMU fails.
+ */
+static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsigned long iova,
+			int fault, void *data)
+{
+	struct ork_vm *vm = data;
+	struct ork_device *ork = vm->ork;
+	unsigned long flags;
+	unsigned int i;
+
+	drm_dbg(&ork->drm, "%s: %s fault at %#lx\n", dev_name(iommu),
+		fault == IOMMU_FAULT_WRITE ? "write" : "read", iova);
+
+	spin_lock_irqsave(&ork->lock, flags);
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+
+		if (ork_mmu_is(core->mmu, iommu) && core->mmu->vm == vm && core->job)
+			ork_watchdog_fault_locked(core);
+	}
+	spin_unlock_irqrestore(&ork->lock, flags);
+	return 0;
+}
+
+/**
+ * ork_vm_create() - an empty address space
+ * @ork: the device, with its cores bound
+ *
+ * Return: the address space with one reference, or an ERR_PTR().
+ */
+struct ork_vm *ork_vm_create(struct ork_device *ork)
+{
+	struct ork_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL);
+
+	if (!vm)
+		return ERR_PTR(-ENOMEM);
+
+	vm->domain = ork_compat_domain_alloc(ork->cores[0].dev);
+	if (!vm->domain) {
+		kfree(vm);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	drm_dev_get(&ork->drm);
+	vm->ork = ork;
+	kref_init(&vm->ref);
+	mutex_init(&vm->lock);
+	drm_mm_init(&vm->mm, ORK_IOVA_START, (u64)ORK_IOVA_END + 1 - ORK_IOVA_START);
+	iommu_set_fault_handler(vm->domain, ork_vm_fault, vm);
+	return vm;
+}
+
+static int ork_mapping_map(struct ork_mapping *mapping)
+{
+	struct ork_vm *vm = mapping->vm;
+	struct ork_bo *bo = mapping->bo;
+	u64 size = bo->base.base.size;
+	int ret;
+
+	mutex_lock(&vm->lock);
+	ret = drm_mm_insert_node(&vm->mm, &mapping->node, size + ORK_GUARD_SIZE);
+	if (ret)
+		goto out;
+	ret = ork_compat_map_sgtable(vm->domain, mapping->node.start, bo->sgt, size,
+				     IOMMU_READ | IOMMU_WRITE);
+	if (ret)
+		drm_mm_remove_node(&mapping->node);
+out:
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+static void ork_mapping_release(struct kref *ref)
+{
+	struct ork_mapping *mapping = container_of(ref, struct ork_mapping, ref);
+	struct ork_vm *vm = mapping->vm;
+	struct ork_bo *bo = mapping->bo;
+
+	list_del(&mapping->link);
+	mutex_unlock(&bo->lock);
+
+	mutex_lock(&vm->lock);
+	iommu_unmap(vm->domain, mapping->node.start, bo->base.base.size);
+	drm_mm_remove_node(&mapping->node);
+	mutex_unlock(&vm->lock);
+	ork_vm_put(vm);
+	kfree(mapping);
+}
+
+/**
+ * ork_mapping_put() - drop a reference on a mapping
+ * @mapping: the mapping, whose object the caller keeps alive
+ *
+ * Context: process.
+ */
+void ork_mapping_put(struct ork_mapping *mapping)
+{
+	kref_put_mutex(&mapping->ref, ork_mapping_release, &mapping->bo->lock);
+}
+
+static struct ork_mapping *ork_mapping_find_locked(struct ork_vm *vm, struct ork_bo *bo)
+{
+	struct ork_mapping *mapping;
+
+	lockdep_assert_held(&bo->lock);
+	list_for_each_entry(mapping, &bo->mappings, link) {
+		if (mapping->vm == vm) {
+			kref_get(&mapping->ref);
+			return mapping;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * ork_mapping_find() - where an object lies in an address space
+ * @vm: the address space
+ * @bo: the object
+ *
+ * Return: a reference on the mapping, or NULL if there is none.
+ */
+struct ork_mapping *ork_mapping_find(struct ork_vm *vm, struct ork_bo *bo)
+{
+	struct ork_mapping *mapping;
+
+	mutex_lock(&bo->lock);
+	mapping = ork_mapping_find_locked(vm, bo);
+	mutex_unlock(&bo->lock);
+	return mapping;
+}
+
+static struct ork_mapping *ork_mapping_create(struct ork_vm *vm, struct ork_bo *bo)
+{
+	struct ork_mapping *mapping = kzalloc(sizeof(*mapping), GFP_KERNEL);
+	int ret;
+
+	if (!mapping)
+		return ERR_PTR(-ENOMEM);
+
+	kref_init(&mapping->ref);
+	mapping->vm = vm;
+	mapping->bo = bo;
+	ret = ork_mapping_map(mapping);
+	if (ret) {
+		kfree(mapping);
+		return ERR_PTR(ret);
+	}
+	ork_vm_get(vm);
+	list_add(&mapping->link, &bo->mappings);
+	return mapping;
+}
+
+/**
+ * ork_mapping_get() - map an object, unless it is mapped already
+ * @vm: the address space
+ * @bo: the object
+ *
+ * Context: process.
+ * Return: a reference on the mapping, or an ERR_PTR(): -ENOSPC if the address space is full,
+ * -ENOMEM.
+ */
+struct ork_mapping *ork_mapping_get(struct ork_vm *vm, struct ork_bo *bo)
+{
+	struct ork_mapping *mapping;
+
+	mutex_lock(&bo->lock);
+	mapping = ork_mapping_find_locked(vm, bo);
+	if (!mapping)
+		mapping = ork_mapping_create(vm, bo);
+	mutex_unlock(&bo->lock);
+	return mapping;
+}
+
+static void ork_mmu_set_vm(struct ork_mmu *mmu, struct ork_vm *vm)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&mmu->ork->lock, flags);
+	mmu->vm = vm;
+	if (vm)
+		mmu->switches++;
+	spin_unlock_irqrestore(&mmu->ork->lock, flags);
+}
+
+/**
+ * ork_mmu_detach_locked() - leave the IOMMU without an address space
+ * @mmu: an IOMMU whose cores start nothing
+ *
+ * Context: process; under mmu->lock.
+ */
+void ork_mmu_detach_locked(struct ork_mmu *mmu)
+{
+	struct ork_vm *vm = mmu->vm;
+
+	lockdep_assert_held(&mmu->lock);
+	if (!vm)
+		return;
+	ork_mmu_set_vm(mmu, NULL);
+	iommu_detach_group(vm->domain, mmu->group);
+	ork_vm_put(vm);
+}
+
+static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
+{
+	int ret;
+
+	lockdep_assert_held(&mmu->lock);
+	ork_mmu_detach_locked(mmu);
+	ret = iommu_attach_group(vm->domain, mmu->group);
+	if (ret) {
+		drm_err(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
+		return ret;
+	}
+	ork_mmu_set_vm(mmu, ork_vm_get(vm));
+	return 0;
+}
+
+static bool ork_mmu_busy(const struct ork_mmu *mmu)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&mmu->ork->lock);
+	for (i = 0; i < mmu->ork->num_cores; i++)
+		if ((mmu->cores & BIT(i)) && mmu->ork->cores[i].job)
+			return true;
+	return false;
+}
+
+/* From here on the cores behind the IOMMU start nothing, until ork_dispatch_switched(). */
+static struct ork_vm *ork_mmu_begin_switch(struct ork_mmu *mmu)
+{
+	struct ork_vm *vm = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&mmu->ork->lock, flags);
+	if (mmu->claim && !ork_mmu_busy(mmu)) {
+		vm = ork_vm_get(mmu->claim);
+		mmu->switching = true;
+	}
+	spin_unlock_irqrestore(&mmu->ork->lock, flags);
+	return vm;
+}
+
+static void ork_mmu_work(struct work_struct *work)
+{
+	struct ork_mmu *mmu = container_of(work, struct ork_mmu, work);
+	struct ork_vm *vm;
+
+	mutex_lock(&mmu->lock);
+	vm = ork_mmu_begin_switch(mmu);
+	if (vm) {
+		ork_dispatch_switched(mmu, ork_mmu_attach_locked(mmu, vm));
+		ork_vm_put(vm);
+	}
+	mutex_unlock(&mmu->lock);
+}
+
+/**
+ * ork_mmu_detach() - take an address space away from an IOMMU, if it is the one attached
+ * @mmu: the IOMMU
+ * @vm: an address space of which no job runs or will run
+ *
+ * Context: process.
+ */
+void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm)
+{
+	mutex_lock(&mmu->lock);
+	if (mmu->vm == vm)
+		ork_mmu_detach_locked(mmu);
+	mutex_unlock(&mmu->lock);
+}
+
+/**
+ * ork_mmu_get() - the IOMMU of a core
+ * @ork: the device
+ * @core: the core, powered
+ *
+ * Return: the IOMMU, or an ERR_PTR().
+ */
+struct ork_mmu *ork_mmu_get(struct ork_device *ork, struct ork_core *core)
+{
+	struct iommu_group *group = iommu_group_get(core->dev);
+	struct ork_mmu *mmu;
+	unsigned int i;
+
+	if (!group)
+		return ERR_PTR(dev_err_probe(core->dev, -ENODEV, "no IOMMU\n"));
+
+	for (i = 0; i < ork->num_mmus; i++) {
+		mmu = &ork->mmus[i];
+		if (mmu->group == group) {
+			iommu_group_put(group);
+			mmu->cores |= BIT(core->index);
+			return mmu;
+		}
+	}
+
+	mmu = &ork->mmus[ork->num_mmus++];
+	memset(mmu, 0, sizeof(*mmu));
+	mmu->ork = ork;
+	mmu->group = group;
+	mmu->iommu = of_parse_phandle(core->dev->of_node, "iommus", 0);
+	mmu->cores = BIT(core->index);
+	mutex_init(&mmu->lock);
+	INIT_WORK(&mmu->work, ork_mmu_work);
+	return mmu;
+}
+
+/**
+ * ork_mmu_put() - a core leaves its IOMMU; the last one leaves it detached
+ * @mmu: the IOMMU
+ * @core: the core, which runs nothing any more, still powered
+ */
+void ork_mmu_put(struct ork_mmu *mmu, struct ork_core *core)
+{
+	mmu->cores &= ~BIT(core->index);
+	if (mmu->cores)
+		return;
+
+	cancel_work_sync(&mmu->work);
+	mutex_lock(&mmu->lock);
+	ork_mmu_detach_locked(mmu);
+	mutex_unlock(&mmu->lock);
+	of_node_put(mmu->iommu);
+	iommu_group_put(mmu->group);
+	mmu->group = NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __ORK_MMU_H__
+#define __ORK_MMU_H__
+
+#include <linux/iommu.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include <drm/drm_mm.h>
+
+struct ork_bo;
+struct ork_core;
+struct ork_device;
+
+/**
+ * struct ork_vm - an address space of the NPU
+ * @ork: the device
+ * @ref: its file, its mappings, and the IOMMUs it is attached to
+ * @domain: its page tables
+ * @lock: guards @mm and changes of @domain
+ * @mm: which IOVAs are taken; each object with a guard page behind it
+ */
+struct ork_vm {
+	struct ork_device *ork;
+	struct kref ref;
+	struct iommu_domain *domain;
+	struct mutex lock;	/* after a bo->lock */
+	struct drm_mm mm;
+};
+
+/**
+ * struct ork_mapping - an object in an address space
+ * @ref: handles of the space's file, and jobs
+ * @vm: the address space; referenced
+ * @bo: the object; everyone with a reference on the mapping has one on the object too
+ * @node: where it lies, guard page included
+ * @link: in bo->mappings
+ */
+struct ork_mapping {
+	struct kref ref;
+	struct ork_vm *vm;
+	struct ork_bo *bo;
+	struct drm_mm_node node;
+	struct list_head link;
+};
+
+/**
+ * struct ork_mmu - one IOMMU group, and the cores behind it
+ * @ork: the device
+ * @group: the group
+ * @iommu: node of the IOMMU, to tell whose fault is reported
+ * @cores: bits of the cores behind it
+ * @lock: attaching and detaching; taken before ork->lock
+ * @vm: the attached address space, referenced; NULL: none. Written under both locks, read under
+ *	either
+ * @claim: the space that gets the mmu as soon as its cores are idle; until then, none of them
+ *	starts a job of another. Under ork->lock
+ * @switching: cores start nothing while the attachment changes; under ork->lock
+ * @work: attaches @claim
+ * @switches: attachments made; under ork->lock
+ */
+struct ork_mmu {
+	struct ork_device *ork;
+	struct iommu_group *group;
+	struct device_node *iommu;
+	u32 cores;
+	struct mutex lock;	/* before ork->lock */
+	struct ork_vm *vm;
+	struct ork_vm *claim;
+	bool switching;
+	struct work_struct work;
+	u64 switches;
+};
+
+struct ork_vm *ork_vm_create(struct ork_device *ork);
+void ork_vm_put(struct ork_vm *vm);
+
+struct ork_mapping *ork_mapping_get(struct ork_vm *vm, struct ork_bo *bo);
+struct ork_mapping *ork_mapping_find(struct ork_vm *vm, struct ork_bo *bo);
+void ork_mapping_put(struct ork_mapping *mapping);
+
+struct ork_mmu *ork_mmu_get(struct ork_device *ork, struct ork_core *core);
+void ork_mmu_put(struct ork_mmu *mmu, struct ork_core *core);
+void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm);
+void ork_mmu_detach_locked(struct ork_mmu *mmu);
+
+#endif

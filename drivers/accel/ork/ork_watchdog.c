@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finds cores that hang, and brings them back.
+ *
+ * A chain is alive as long as it finishes programs, however long it is. The watchdog of a busy
+ * core looks at the task counter every now and then; if a whole timeout passes without a change,
+ * or if the address space faults, the job fails, and only this core is reset.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/spinlock.h>
+
+#include <drm/drm_print.h>
+
+#include "ork_device.h"
+#include "ork_dispatch.h"
+#include "ork_job.h"
+#include "ork_watchdog.h"
+
+/* Looks per timeout: a hang is found at most one such part late. */
+#define ORK_WATCHDOG_LOOKS	8
+
+static unsigned long ork_watchdog_period(const struct ork_job *job)
+{
+	return max(job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
+}
+
+/**
+ * ork_watchdog_start_locked() - watch the chain that is about to be kicked
+ * @core: the core
+ *
+ * A watchdog that is still armed for an earlier chain is left as it is; it looks at what runs
+ * when it fires.
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_watchdog_start_locked(struct ork_core *core)
+{
+	core->progress = jiffies;
+	core->counted = 0;
+	queue_delayed_work(core->ork->wq, &core->watchdog, ork_watchdog_period(core->job));
+}
+
+/**
+ * ork_watchdog_fault_locked() - the address space of the running job has faulted
+ * @core: the core
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_watchdog_fault_locked(struct ork_core *core)
+{
+	core->fault = true;
+	mod_delayed_work(core->ork->wq, &core->watchdog, 0);
+}
+
+static bool ork_watchdog_alive(struct ork_core *core)
+{
+	u32 count = ork_core_count(core);
+
+	if (count != core->counted) {
+		core->counted = count;
+		core->progress = jiffies;
+	}
+	return time_before(jiffies, core->progress + core->job->timeout);
+}
+
+/*
+ * Looks at the core. Returns the job if it is to be taken from the core, which then gets no
+ * other until it is reset.
+ * @rearm tells whether to look again.
+ */
+static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
+{
+	struct ork_job *job = core->job;
+
+	*rearm = false;
+	if (!job)
+		return NULL;
+
+	if (!core->fault && ork_core_done(core, &job->tasks[core->task])) {
+		/* The interrupt was lost, or is about to come and will find nothing to do. */
+		ork_core_acknowledge(core);
+		ork_dispatch_task_done_locked(core);
+		job = NULL;
+	} else if (!core->fault && ork_watchdog_alive(core)) {
+		job = NULL;
+	} else {
+		core->job = NULL;
+		core->ready = false;
+		ork_core_mask(core);
+	}
+
+	*rearm = core->job;
+	return job;
+}
+
+/*
+ * The core is reset first: then nothing is in flight that could keep the IOMMU from stalling.
+ * Its IOMMU may or may not have been reset with it, so the next job attaches anew.
+ */
+static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
+{
+	int status = core->fault ? -EFAULT : -ETIMEDOUT;
+	struct ork_device *ork = core->ork;
+	unsigned long flags;
+	int ret;
+
+	drm_dbg(&ork->drm, "core %u: job %s after %u of %u programs of task %u\n", core->index,
+		status == -EFAULT ? "faulted" : "hung", core->counted,
+		job->tasks[core->task].programs, core->task);
+
+	synchronize_irq(core->irq);
+	mutex_lock(&core->mmu->lock);
+	ret = ork_core_reset(core);
+	ork_mmu_detach_locked(core->mmu);
+	mutex_unlock(&core->mmu->lock);
+	if (ret)
+		drm_err(&ork->drm, "core %u does not reset (%d) and is left alone\n", core->index,
+			ret);
+
+	spin_lock_irqsave(&ork->lock, flags);
+	core->stats.jobs++;
+	core->stats.resets++;
+	core->lost = ret;
+	core->ready = !ret && !ork->dead;
+	job->reset = true;
+	ork_dispatch_end_locked(job, status);
+	ork_dispatch_locked(ork);
+	spin_unlock_irqrestore(&ork->lock, flags);
+}
+
+/**
+ * ork_watchdog_work() - look at a core
+ * @work: its watchdog
+ */
+void ork_watchdog_work(struct work_struct *work)
+{
+	struct ork_core *core = container_of(to_delayed_work(work), struct ork_core, watchdog);
+	struct ork_device *ork = core->ork;
+	struct ork_job *hung;
+	unsigned long flags;
+	bool rearm;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	hung = ork_watchdog_look(core, &rearm);
+	if (rearm)
+		queue_delayed_work(ork->wq, &core->watchdog, ork_watchdog_period(core->job));
+	spin_unlock_irqrestore(&ork->lock, flags);
+
+	if (hung)
+		ork_watchdog_recover(core, hung);
+	ork_dispatch_finish(ork);
+}
