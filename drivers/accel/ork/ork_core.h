@@ -36,6 +36,7 @@ struct ork_mmu;
  * @lost: it did not come back from a reset; under ork->lock
  * @started: when @task was kicked; under ork->lock
  * @watchdog: looks whether programs still finish
+ * @look: jiffies at which @watchdog fires, if it is armed; under ork->lock
  * @progress: jiffies at which the last look saw one, or @task started; under ork->lock
  * @counted: task counter at that look; under ork->lock
  * @fault: @job's address space faulted; under ork->lock
@@ -60,6 +61,7 @@ struct ork_core {
 	bool lost;
 	ktime_t started;
 	struct delayed_work watchdog;
+	unsigned long look;
 	unsigned long progress;
 	u32 counted;
 	bool fault;

@@ -18,6 +18,8 @@
 /* The NPU was seen to mind addresses below the first page: 0 ends a chain. */
 #define ORK_IOVA_START		PAGE_SIZE
 #define ORK_IOVA_END		U32_MAX
+/* Behind every object, so that an overrun faults and does not reach a neighbour. */
+#define ORK_GUARD_SIZE		PAGE_SIZE
 
 /* A chain that finishes no program for so long is hung, unless its job says otherwise. */
 #define ORK_DEFAULT_TIMEOUT_MS	500

@@ -142,7 +142,7 @@ static void ork_query_device(struct ork_device *ork, struct drm_ork_device_info 
 		.page_size = PAGE_SIZE,
 		.timeout_ms = ORK_DEFAULT_TIMEOUT_MS,
 		.iova_start = ORK_IOVA_START,
-		.iova_end = ORK_IOVA_END,
+		.iova_end = ORK_IOVA_END - ORK_GUARD_SIZE,
 	};
 }
 

@@ -114,17 +114,19 @@ static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 fla
 }
 
 /*
- * Rounds *size up. What can never fit the address space or the machine is refused before memory
+ * Rounds *size up. What can fit neither the address space nor the machine is refused before memory
  * is sought for it.
  */
-static int ork_bo_check_size(struct ork_device *ork, u64 *size)
+static int ork_bo_check_size(struct ork_file *ofile, u64 *size)
 {
-	u64 room = (u64)ORK_IOVA_END + 1 - ORK_IOVA_START;
+	struct drm_device *drm = &ofile->ork->drm;
 
-	if (!*size)
+	if (!*size) {
+		drm_dbg(drm, "object of 0 bytes\n");
 		return -EINVAL;
-	if (*size > room - PAGE_SIZE) {
-		drm_dbg(&ork->drm, "object of %llu bytes, %llu at most\n", *size, room - PAGE_SIZE);
+	}
+	if (*size > ORK_IOVA_END || !ork_vm_has_room(ofile->vm, PAGE_ALIGN(*size))) {
+		drm_dbg(drm, "no room for an object of %llu bytes\n", *size);
 		return -ENOSPC;
 	}
 	*size = PAGE_ALIGN(*size);
@@ -151,7 +153,7 @@ int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 
 	if (args->flags & ~DRM_ORK_BO_WRITE_COMBINE)
 		return -EOPNOTSUPP;
-	ret = ork_bo_check_size(ork, &size);
+	ret = ork_bo_check_size(ofile, &size);
 	if (ret)
 		return ret;
 	if (!drm_dev_enter(drm, &idx))

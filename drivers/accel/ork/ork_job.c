@@ -230,17 +230,13 @@ static bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes)
 
 static int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task)
 {
-	u64 end;
-
 	if (!task->programs || task->programs > DRM_ORK_MAX_PROGRAMS)
 		return -EINVAL;
 	if (!task->words || task->words % ORK_PROGRAM_BEAT_WORDS ||
 	    task->words > DRM_ORK_MAX_WORDS)
 		return -EINVAL;
-	if (task->iova % ORK_PROGRAM_ALIGN)
+	if (task->iova % ORK_PROGRAM_ALIGN || task->iova > ORK_IOVA_END)
 		return -EINVAL;
-	if (check_add_overflow(task->iova, (u64)task->words * sizeof(u64), &end))
-		return -EOVERFLOW;
 	return ork_job_holds(job, task->iova, task->words * sizeof(u64)) ? 0 : -EINVAL;
 }
 

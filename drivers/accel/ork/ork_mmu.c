@@ -17,9 +17,6 @@
 #include "ork_gem.h"
 #include "ork_watchdog.h"
 
-/* Behind every object, so that an overrun faults and does not reach a neighbour. */
-#define ORK_GUARD_SIZE		PAGE_SIZE
-
 static struct ork_vm *ork_vm_get(struct ork_vm *vm)
 {
 	kref_get(&vm->ref);
@@ -105,6 +102,30 @@ struct ork_vm *ork_vm_create(struct ork_device *ork)
 	drm_mm_init(&vm->mm, ORK_IOVA_START, (u64)ORK_IOVA_END + 1 - ORK_IOVA_START);
 	iommu_set_fault_handler(vm->domain, ork_vm_fault, vm);
 	return vm;
+}
+
+/**
+ * ork_vm_has_room() - whether an object would fit
+ * @vm: the address space
+ * @size: of the object in bytes
+ *
+ * Spares a caller from finding memory for what cannot be mapped anyway; the room may be gone when
+ * it is needed.
+ *
+ * Context: process.
+ * Return: true if it would.
+ */
+bool ork_vm_has_room(struct ork_vm *vm, u64 size)
+{
+	struct drm_mm_node node = {};
+	bool room;
+
+	mutex_lock(&vm->lock);
+	room = !drm_mm_insert_node(&vm->mm, &node, size + ORK_GUARD_SIZE);
+	if (room)
+		drm_mm_remove_node(&node);
+	mutex_unlock(&vm->lock);
+	return room;
 }
 
 static int ork_mapping_map(struct ork_mapping *mapping)

@@ -75,6 +75,7 @@ struct ork_mmu {
 
 struct ork_vm *ork_vm_create(struct ork_device *ork);
 void ork_vm_put(struct ork_vm *vm);
+bool ork_vm_has_room(struct ork_vm *vm, u64 size);
 
 struct ork_mapping *ork_mapping_get(struct ork_vm *vm, struct ork_bo *bo);
 struct ork_mapping *ork_mapping_find(struct ork_vm *vm, struct ork_bo *bo);

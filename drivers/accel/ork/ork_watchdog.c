@@ -25,12 +25,20 @@ static unsigned long ork_watchdog_period(const struct ork_job *job)
 	return max(job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
 }
 
+static void ork_watchdog_arm(struct ork_core *core)
+{
+	unsigned long period = ork_watchdog_period(core->job);
+
+	core->look = jiffies + period;
+	mod_delayed_work(core->ork->wq, &core->watchdog, period);
+}
+
 /**
  * ork_watchdog_start_locked() - watch the chain that is about to be kicked
  * @core: the core
  *
- * A watchdog that is still armed for an earlier chain is left as it is; it looks at what runs
- * when it fires.
+ * A watchdog that is still armed for an earlier chain looks at what runs when it fires. It is left
+ * as it is, to save work on each start, unless that would be too late for this one.
  *
  * Context: any; under ork->lock.
  */
@@ -38,7 +46,9 @@ void ork_watchdog_start_locked(struct ork_core *core)
 {
 	core->progress = jiffies;
 	core->counted = 0;
-	queue_delayed_work(core->ork->wq, &core->watchdog, ork_watchdog_period(core->job));
+	if (!delayed_work_pending(&core->watchdog) ||
+	    time_before(jiffies + ork_watchdog_period(core->job), core->look))
+		ork_watchdog_arm(core);
 }
 
 /**
@@ -144,7 +154,7 @@ void ork_watchdog_work(struct work_struct *work)
 	spin_lock_irqsave(&ork->lock, flags);
 	hung = ork_watchdog_look(core, &rearm);
 	if (rearm)
-		queue_delayed_work(ork->wq, &core->watchdog, ork_watchdog_period(core->job));
+		ork_watchdog_arm(core);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	if (hung)
