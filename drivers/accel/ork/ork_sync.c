@@ -61,7 +61,7 @@ int ork_extent_check(const struct drm_ork_extent *extent, u64 size, u32 line)
 	if (end > size)
 		return -EINVAL;
 
-	if (!(extent->flags & ORK_EXTENT_DEVICE_WRITES) || (extent->flags & DRM_ORK_EXTENT_NO_SYNC))
+	if (!(extent->flags & ORK_EXTENT_DEVICE_WRITES))
 		return 0;
 	if (extent->offset % line || (several && extent->stride % line))
 		return -EINVAL;
