@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CNA and CORE: direct convolution, of which a matrix product is the case with 1x1 kernels, rows as
+ * pixels and K as channels. Sums of fp16 are added in fp32 in the order of the weights in memory
+ * (for 1x1 kernels: ascending channels), rounded after each addition, so they depend on neither
+ * tiling nor core. A product of two fp16 is exact in fp32.
+ *
+ * Built with -ffp-contract=off; expects the default floating-point environment of C.
+ */
+#include <string.h>
+
+#include "core.h"
+#include "half.h"
+
+/* Weights interleave this many channels of each kernel of a group, for both types (vendor facts 5.3). */
+#define CHANNEL_TILE	32u
+/* Of a kernel group. */
+#define FP16_KERNELS	NPU_MIN_TILE_KERNELS
+#define INT8_KERNELS	NPU_MAX_TILE_KERNELS
+/*
+ * Up to so many kernels fp16 hangs if a kernel group fills the weight banks exactly (ork-driver
+ * facts 3.9, r103).
+ */
+#define NARROW_KERNELS	32u
+
+/*
+ * The loops that all time goes into, for the widest vectors of the machine. No sum is spread over
+ * lanes but of integers, so results are the same bit for bit. (ThreadSanitizer does not bear the
+ * dispatch, which runs before it is set up.)
+ */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define WIDEST	__attribute__((target_clones("avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+static const struct npu_operands operands[] = {
+	{ .precision = ORK_PRECISION_FP16, .bytes = 2, .kernels = FP16_KERNELS, .macs = 512 },
+	{ .precision = ORK_PRECISION_INT8, .bytes = 1, .kernels = INT8_KERNELS, .macs = 1024 },
+};
+
+/* Anything else in these bits is a mode that the model does not know; on a board it may work, or hang. */
+static const struct npu_rule rules[] = {
+	{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_NONALIGN_DMA | ORK_CNA_CONV_CON1_DECONV | ORK_CNA_CONV_CON1_ARGB_IN |
+	  ORK_CNA_CONV_CON1_CONV_MODE, 0 },
+	{ ORK_CNA_CONV_CON2, ORK_CNA_CONV_CON2_KERNEL_GROUP | ORK_CNA_CONV_CON2_CSC_WO_EN |
+	  ORK_CNA_CONV_CON2_CSC_DO_EN | ORK_CNA_CONV_CON2_CMD_FIFO_SRST, 0 },
+	{ ORK_CNA_CONV_CON3, ORK_CNA_CONV_CON3_NN_MODE | ORK_CNA_CONV_CON3_ATROUS_Y_DILATION |
+	  ORK_CNA_CONV_CON3_ATROUS_X_DILATION | ORK_CNA_CONV_CON3_DECONV_Y_STRIDE |
+	  ORK_CNA_CONV_CON3_DECONV_X_STRIDE, 0 },
+	{ ORK_CNA_DATA_SIZE3, ORK_CNA_DATA_SIZE3_SURF_MODE, 0 },
+	{ ORK_CNA_CBUF_CON0, ORK_CNA_CBUF_CON0_DATA_REUSE | ORK_CNA_CBUF_CON0_FC_DATA_BANK, 0 },
+	{ ORK_CNA_CVT_CON0, ORK_CNA_CVT_CON0_CVT_BYPASS, ORK_CNA_CVT_CON0_CVT_BYPASS },
+	{ ORK_CNA_FC_CON0, ORK_CNA_FC_CON0_FC_SKIP_EN, 0 },
+	{ ORK_CNA_FC_CON1, ORK_CNA_FC_CON1_DATA_OFFSET, 0 },
+	{ ORK_CNA_FC_CON2, ORK_CNA_FC_CON2_WEIGHT_OFFSET, 0 },
+	{ ORK_CNA_DCOMP_CTRL, ORK_CNA_DCOMP_CTRL_WT_DEC_BYPASS | ORK_CNA_DCOMP_CTRL_DECOMP_CONTROL, 0 },
+	{ ORK_CNA_PAD_CON1, 0xffffffff, 0 },
+	{ ORK_CORE_MISC_CFG, ORK_CORE_MISC_CFG_DW_EN, 0 },
+	{ ORK_CORE_CLIP_TRUNCATE, ORK_CORE_CLIP_TRUNCATE_CLIP_TRUNCATE, 0 },
+};
+
+/*
+ * --- plan
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static const struct npu_operands *find_operands(const struct npu_regs *regs)
+{
+	uint32_t precision = NPU_FIELD(regs, CNA_CONV_CON1, IN_PRECISION);
+
+	if (NPU_FIELD(regs, CNA_CONV_CON1, PROC_PRECISION) != precision ||
+	    NPU_FIELD(regs, CORE_MISC_CFG, PROC_PRECISION) != precision)
+		return NULL;
+	for (size_t i = 0; i < NPU_ARRAY_SIZE(operands); i++)
+		if (operands[i].precision == precision)
+			return &operands[i];
+	return NULL;
+}
+
+static uint32_t atom_channels(const struct npu_conv *conv)
+{
+	return ORK_ATOM_BYTES / conv->operands->bytes;
+}
+
+static uint32_t positions(const struct npu_conv *conv)
+{
+	return conv->channels * conv->kernel_width * conv->kernel_height;
+}
+
+static uint32_t group_bytes(const struct npu_conv *conv)
+{
+	return positions(conv) * conv->operands->bytes * conv->operands->kernels;
+}
+
+static uint64_t weight_bytes(const struct npu_conv *conv)
+{
+	return (uint64_t)positions(conv) * conv->operands->bytes * conv->kernels;
+}
+
+static void read_geometry(const struct npu_regs *regs, uint32_t dma_base, struct npu_conv *conv)
+{
+	uint32_t surface = NPU_FIELD(regs, CNA_DMA_CON2, SURF_STRIDE);
+	const uint32_t negative = (ORK_CNA_DMA_CON2_SURF_STRIDE + 1u) / 2;
+
+	*conv = (struct npu_conv) {
+		.operands = find_operands(regs),
+		.feature = npu_reg(regs, ORK_CNA_FEATURE_DATA_ADDR) + dma_base,
+		.weights = npu_reg(regs, ORK_CNA_DCOMP_ADDR0) + dma_base,
+		.width = NPU_FIELD(regs, CNA_DATA_SIZE0, DATAIN_WIDTH),
+		.height = NPU_FIELD(regs, CNA_DATA_SIZE0, DATAIN_HEIGHT),
+		/* Not CHANNEL_REAL, which boards' programs set to 63 for 256 channels. */
+		.channels = NPU_FIELD(regs, CNA_DATA_SIZE1, DATAIN_CHANNEL),
+		.group_lines = !NPU_FIELD(regs, CNA_CONV_CON1, GROUP_LINE_OFF),
+		.line = NPU_FIELD(regs, CNA_DMA_CON1, LINE_STRIDE),
+		.surface = (surface ^ negative) - negative,
+		.kernel_width = NPU_FIELD(regs, CNA_WEIGHT_SIZE2, WEIGHT_WIDTH),
+		.kernel_height = NPU_FIELD(regs, CNA_WEIGHT_SIZE2, WEIGHT_HEIGHT),
+		.kernels = NPU_FIELD(regs, CNA_WEIGHT_SIZE2, WEIGHT_KERNELS),
+		.stride_x = NPU_FIELD(regs, CNA_CONV_CON3, CONV_X_STRIDE),
+		.stride_y = NPU_FIELD(regs, CNA_CONV_CON3, CONV_Y_STRIDE),
+		.pad_left = NPU_FIELD(regs, CNA_PAD_CON0, PAD_LEFT),
+		.pad_top = NPU_FIELD(regs, CNA_PAD_CON0, PAD_TOP),
+		.out_width = NPU_FIELD(regs, CORE_DATAOUT_SIZE_0, DATAOUT_WIDTH) + 1,
+		.out_height = NPU_FIELD(regs, CORE_DATAOUT_SIZE_0, DATAOUT_HEIGHT) + 1,
+		.banks = npu_reg(regs, ORK_CNA_CBUF_CON0) &
+			 (ORK_CNA_CBUF_CON0_WEIGHT_BANK | ORK_CNA_CBUF_CON0_DATA_BANK),
+		.data_banks = NPU_FIELD(regs, CNA_CBUF_CON0, DATA_BANK),
+		.weight_banks = NPU_FIELD(regs, CNA_CBUF_CON0, WEIGHT_BANK),
+		.reuse_weights = NPU_FIELD(regs, CNA_CBUF_CON0, WEIGHT_REUSE),
+	};
+}
+
+/* Sizes that several registers state must agree, or one block would wait for another for ever. */
+static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	return NPU_FIELD(regs, CNA_FC_DATA_SIZE0, DMA_WIDTH) == conv->width &&
+	       NPU_FIELD(regs, CNA_FC_DATA_SIZE0, DMA_HEIGHT) == conv->height &&
+	       NPU_FIELD(regs, CNA_FC_DATA_SIZE1, DMA_CHANNEL) == conv->channels &&
+	       NPU_FIELD(regs, CNA_DATA_SIZE2, DATAOUT_WIDTH) == conv->out_width &&
+	       NPU_FIELD(regs, CNA_DATA_SIZE3, DATAOUT_ATOMICS) == conv->out_width * conv->out_height &&
+	       NPU_FIELD(regs, CORE_DATAOUT_SIZE_1, DATAOUT_CHANNEL) + 1 == conv->kernels &&
+	       NPU_FIELD(regs, CNA_WEIGHT_SIZE1, WEIGHT_BYTES_PER_KERNEL) == positions(conv) * conv->operands->bytes &&
+	       npu_reg(regs, ORK_CNA_WEIGHT_SIZE0) == weight_bytes(conv);
+}
+
+/* Layouts of parts of a channel tile or of a kernel group are not settled (vendor facts 4.7 and 5.3 differ). */
+static bool sizes_are_whole(const struct npu_conv *conv)
+{
+	return conv->width && conv->height && conv->channels && conv->channels % CHANNEL_TILE == 0 &&
+	       conv->kernel_width && conv->kernel_height &&
+	       conv->kernels && conv->kernels % conv->operands->kernels == 0 && conv->stride_x &&
+	       conv->stride_y && (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
+}
+
+/* Padding right and below is what the output's size implies, but no output lies in padding alone. */
+static bool output_meets_input(const struct npu_conv *conv)
+{
+	return (conv->out_width - 1) * conv->stride_x < conv->width + conv->pad_left &&
+	       (conv->out_height - 1) * conv->stride_y < conv->height + conv->pad_top &&
+	       conv->pad_left < conv->kernel_width && conv->pad_top < conv->kernel_height;
+}
+
+static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu_cbuf *cbuf)
+{
+	uint32_t room = conv->weight_banks * ORK_CBUF_BANK_BYTES, need = group_bytes(conv);
+
+	/* ork-driver facts 3.9: the weight law, and its narrow case. */
+	if (need > room)
+		return NPU_HANG_WEIGHT_BANKS;
+	if (need == room && conv->operands->precision == ORK_PRECISION_FP16 && conv->kernels <= NARROW_KERNELS)
+		return NPU_HANG_WEIGHT_BANKS;
+	/* What is to be used again must still be there, whole. */
+	if (conv->reuse_weights && (cbuf->kept_bytes != weight_bytes(conv) || cbuf->kept_banks != conv->banks))
+		return NPU_HANG_UNSUPPORTED;
+	return NPU_OK;
+}
+
+/* DATA_ENTRIES is the room for one row in the buffer; ork-driver facts 3.9: the data law. */
+static enum npu_hang check_data(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	uint64_t row = (uint64_t)NPU_FIELD(regs, CNA_CBUF_CON1, DATA_ENTRIES) * ORK_CBUF_ENTRY_BYTES;
+
+	if (row < (uint64_t)conv->width * conv->channels * conv->operands->bytes ||
+	    row * conv->height > conv->data_banks * ORK_CBUF_BANK_BYTES)
+		return NPU_HANG_DATA_BANKS;
+	return NPU_OK;
+}
+
+enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *cbuf, uint32_t dma_base,
+			    struct npu_conv *conv)
+{
+	enum npu_hang hang;
+
+	read_geometry(regs, dma_base, conv);
+	if (!conv->operands || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !sizes_are_whole(conv) ||
+	    !sizes_agree(regs, conv) || !output_meets_input(conv))
+		return NPU_HANG_UNSUPPORTED;
+	if (!conv->data_banks || !conv->weight_banks || conv->data_banks + conv->weight_banks > ORK_CBUF_BANKS)
+		return NPU_HANG_BANKS;
+	hang = check_weights(conv, cbuf);
+	return hang ? hang : check_data(regs, conv);
+}
+
+uint64_t npu_conv_macs(const struct npu_conv *conv)
+{
+	return (uint64_t)conv->out_width * conv->out_height * conv->kernels * positions(conv);
+}
+
+/*
+ * --- activations
+ * -------------------------------------------------------------------------------------------
+ */
+
+struct atom {
+	uint32_t x, y, channel;	/* the last one in atoms */
+	uint32_t iova;
+};
+
+static uint32_t feature_atoms(const struct npu_conv *conv)
+{
+	return conv->width * conv->height * (conv->channels / atom_channels(conv));
+}
+
+static uint32_t channel_step(const struct npu_conv *conv)
+{
+	return (conv->group_lines ? 4 * conv->width : conv->width) + conv->surface;
+}
+
+/* Atom @i in the order in which atoms are likeliest to touch in memory; its address by vendor facts 3.6. */
+static struct atom feature_atom(const struct npu_conv *conv, uint32_t i)
+{
+	uint32_t per_pixel = conv->channels / atom_channels(conv), pixels = conv->width * conv->height;
+	bool by_pixel = channel_step(conv) == 1;
+	uint32_t pixel = by_pixel ? i / per_pixel : i % pixels;
+	struct atom atom = {
+		.x = pixel % conv->width,
+		.y = pixel / conv->width,
+		.channel = by_pixel ? i % per_pixel : i / pixels,
+	};
+	uint32_t at = atom.x + atom.channel * channel_step(conv);
+
+	if (conv->group_lines)
+		at += atom.y / 4 * conv->line + atom.y % 4 * conv->width;
+	else
+		at += atom.y * conv->line;
+	atom.iova = conv->feature + ORK_ATOM_BYTES * at;
+	return atom;
+}
+
+/* Addresses of the first byte and of the last atom of the activations. */
+struct span {
+	uint32_t first, last;
+};
+
+static struct span feature_span(const struct npu_conv *conv)
+{
+	struct span span = { UINT32_MAX, 0 };
+
+	for (uint32_t i = 0; i < feature_atoms(conv); i++) {
+		uint32_t iova = feature_atom(conv, i).iova;
+
+		span.first = iova < span.first ? iova : span.first;
+		span.last = iova > span.last ? iova : span.last;
+	}
+	return span;
+}
+
+static void cover(struct npu_cbuf *cbuf, struct span span, uint32_t iova, uint32_t len)
+{
+	uint32_t atom = (iova - span.first) / ORK_ATOM_BYTES;
+
+	for (uint32_t end = atom + len / ORK_ATOM_BYTES; atom < end; atom++)
+		cbuf->covered[atom / 64] |= UINT64_C(1) << atom % 64;
+}
+
+static bool is_covered(const struct npu_cbuf *cbuf, struct span span, uint64_t iova)
+{
+	uint64_t atom = (iova - span.first) / ORK_ATOM_BYTES;
+
+	return cbuf->covered[atom / 64] >> atom % 64 & 1;
+}
+
+static uint64_t window_end(struct span span)
+{
+	uint64_t bytes = (uint64_t)span.last - span.first + ORK_ATOM_BYTES;
+	uint64_t end = span.first + (bytes + ORK_CBUF_BANK_BYTES - 1) / ORK_CBUF_BANK_BYTES * ORK_CBUF_BANK_BYTES;
+
+	return end < UINT64_C(1) << 32 ? end : UINT64_C(1) << 32;
+}
+
+static void clear_cover(struct npu_cbuf *cbuf, struct span span)
+{
+	uint64_t words = (window_end(span) - span.first) / NPU_COVER_WORD_BYTES + 1;
+
+	memset(cbuf->covered, 0, words * sizeof(cbuf->covered[0]));
+}
+
+static void unpack_atom(const struct npu_conv *conv, struct npu_cbuf *cbuf, struct atom atom, const unsigned char *from)
+{
+	size_t at = (size_t)(atom.y * conv->width + atom.x) * conv->channels + atom.channel * atom_channels(conv);
+
+	if (conv->operands->precision == ORK_PRECISION_INT8) {
+		int16_t *to = (int16_t *)cbuf->feature + at;
+
+		for (uint32_t i = 0; i < atom_channels(conv); i++)
+			to[i] = (int8_t)from[i];
+	} else {
+		float *to = (float *)cbuf->feature + at;
+		uint16_t half[ORK_ATOM_BYTES / sizeof(uint16_t)];
+
+		memcpy(half, from, sizeof(half));
+		for (uint32_t i = 0; i < atom_channels(conv); i++)
+			to[i] = npu_half_to_float(half[i]);
+	}
+}
+
+/* Bytes from atom @i on that lie in one piece, up to the end of a page. */
+static uint32_t burst_bytes(const struct npu_conv *conv, uint32_t i, uint32_t page)
+{
+	uint32_t first = feature_atom(conv, i).iova, room = page - first % page, len = ORK_ATOM_BYTES;
+
+	while (len < room && i + len / ORK_ATOM_BYTES < feature_atoms(conv) &&
+	       feature_atom(conv, i + len / ORK_ATOM_BYTES).iova == first + len)
+		len += ORK_ATOM_BYTES;
+	return len;
+}
+
+/* Stale lines among the activations; -1 if an access failed. */
+static int fetch_feature(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf, struct span span)
+{
+	unsigned char burst[4096];
+	int stale = 0, lines;
+	uint32_t len;
+
+	for (uint32_t i = 0; i < feature_atoms(conv); i += len / ORK_ATOM_BYTES) {
+		uint32_t iova = feature_atom(conv, i).iova;
+
+		len = burst_bytes(conv, i, sizeof(burst));
+		lines = npu_dma_read(dma, NPU_BLOCK_FEATURE, iova, burst, len);
+		if (lines < 0)
+			return -1;
+		stale += lines;
+		cover(cbuf, span, iova, len);
+		for (uint32_t at = 0; at < len; at += ORK_ATOM_BYTES)
+			unpack_atom(conv, cbuf, feature_atom(conv, i + at / ORK_ATOM_BYTES), burst + at);
+	}
+	return stale;
+}
+
+/* Stale lines in the rest of the window, see enum npu_window_mode. */
+static int fetch_window(struct npu_dma *dma, const struct npu_cbuf *cbuf, struct span span)
+{
+	unsigned char burst[4096];
+	uint64_t end = window_end(span), next;
+	int stale = 0, lines;
+
+	for (uint64_t at = span.first; at < end; at = next) {
+		bool covered = is_covered(cbuf, span, at);
+
+		next = at + ORK_ATOM_BYTES;
+		while (next < end && next % sizeof(burst) && is_covered(cbuf, span, next) == covered)
+			next += ORK_ATOM_BYTES;
+		if (covered)
+			continue;
+		lines = npu_dma_read(dma, NPU_BLOCK_WINDOW, at, burst, next - at);
+		if (lines < 0)
+			break;
+		stale += lines;
+	}
+	return stale;
+}
+
+static int fetch_activations(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf)
+{
+	struct span span = feature_span(conv);
+	int stale;
+
+	clear_cover(cbuf, span);
+	stale = fetch_feature(conv, dma, cbuf, span);
+	return stale < 0 ? -1 : stale + fetch_window(dma, cbuf, span);
+}
+
+/*
+ * --- weights
+ * -----------------------------------------------------------------------------------------------
+ */
+
+WIDEST static void unpack_fp16(const uint16_t *from, float *to)
+{
+	float rows[FP16_KERNELS][CHANNEL_TILE];
+
+	for (uint32_t kernel = 0; kernel < FP16_KERNELS; kernel++)
+		for (uint32_t i = 0; i < CHANNEL_TILE; i++)
+			rows[kernel][i] = npu_half_to_float(from[kernel * CHANNEL_TILE + i]);
+	for (uint32_t i = 0; i < CHANNEL_TILE; i++)
+		for (uint32_t kernel = 0; kernel < FP16_KERNELS; kernel++)
+			to[i * FP16_KERNELS + kernel] = rows[kernel][i];
+}
+
+static void unpack_int8(const int8_t *from, uint32_t depth, int16_t *to)
+{
+	for (uint32_t kernel = 0; kernel < INT8_KERNELS; kernel++)
+		for (uint32_t i = 0; i < CHANNEL_TILE; i++)
+			to[kernel * depth + i] = from[kernel * CHANNEL_TILE + i];
+}
+
+/* In memory: [channel tile][position of the kernel][kernel of the group][channel of the tile]. */
+static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, const void *from)
+{
+	uint32_t depth = positions(conv), kernels = conv->operands->kernels;
+
+	for (uint32_t base = 0; base < depth; base += CHANNEL_TILE)
+		if (conv->operands->precision == ORK_PRECISION_INT8)
+			unpack_int8((const int8_t *)from + base * kernels, depth, (int16_t *)cbuf->group + base);
+		else
+			unpack_fp16((const uint16_t *)from + base * kernels, (float *)cbuf->group + base * kernels);
+}
+
+static bool load_group(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf, uint32_t group)
+{
+	bool whole = weight_bytes(conv) <= conv->weight_banks * ORK_CBUF_BANK_BYTES;
+	uint32_t len = group_bytes(conv);
+	unsigned char *raw = cbuf->weights + (whole ? group * len : 0);
+
+	if (!conv->reuse_weights) {
+		cbuf->kept_bytes = 0;
+		if (npu_dma_read(dma, NPU_BLOCK_WEIGHT, conv->weights + group * len, raw, len) < 0)
+			return false;
+		if (whole && (group + 1) * conv->operands->kernels == conv->kernels) {
+			cbuf->kept_bytes = weight_bytes(conv);
+			cbuf->kept_banks = conv->banks;
+		}
+	}
+	unpack_group(conv, cbuf, raw);
+	return true;
+}
+
+/*
+ * --- products
+ * ----------------------------------------------------------------------------------------------
+ */
+
+/* Half a kernel group: wider vectors than the machine has do not stay in registers. */
+typedef float lanes __attribute__((vector_size(FP16_KERNELS / 2 * sizeof(float))));
+
+WIDEST static void multiply_fp16(const void *const rows[NPU_PASS_PIXELS], const unsigned char *group, size_t depth,
+				 uint32_t *sums)
+{
+	const float *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
+	const lanes *weights = (const lanes *)group;
+	lanes a0 = { 0 }, a1 = { 0 }, b0 = { 0 }, b1 = { 0 }, c0 = { 0 }, c1 = { 0 }, d0 = { 0 }, d1 = { 0 };
+
+	for (size_t i = 0; i < depth; i++) {
+		const lanes w0 = weights[2 * i], w1 = weights[2 * i + 1];
+
+		a0 += w0 * a[i];
+		a1 += w1 * a[i];
+		b0 += w0 * b[i];
+		b1 += w1 * b[i];
+		c0 += w0 * c[i];
+		c1 += w1 * c[i];
+		d0 += w0 * d[i];
+		d1 += w1 * d[i];
+	}
+	memcpy(sums, (const lanes[]) { a0, a1, b0, b1, c0, c1, d0, d1 }, 2 * NPU_PASS_PIXELS * sizeof(lanes));
+}
+
+/*
+ * The weight law keeps a kernel below 12,000 positions, so a sum of products of at most 2^14 cannot
+ * overflow.
+ */
+WIDEST static int32_t dot(const int16_t *row, const int16_t *kernel, size_t depth)
+{
+	int32_t sum = 0;
+
+	for (size_t i = 0; i < depth; i++)
+		sum += row[i] * kernel[i];
+	return sum;
+}
+
+static void multiply_int8(const void *const rows[NPU_PASS_PIXELS], const unsigned char *group, size_t depth,
+			  uint32_t *sums)
+{
+	const int16_t *kernels = (const int16_t *)group;
+
+	for (uint32_t pixel = 0; pixel < NPU_PASS_PIXELS; pixel++)
+		for (uint32_t kernel = 0; kernel < INT8_KERNELS; kernel++)
+			*sums++ = dot(rows[pixel], kernels + kernel * depth, depth);
+}
+
+static bool inside(const struct npu_conv *conv, uint32_t x, uint32_t y)
+{
+	/* Left of and above the input they have wrapped to large numbers. */
+	return x < conv->width && y < conv->height;
+}
+
+/* The activations that output pixel @pixel is made of, in the order of the weights. */
+static const void *gather(const struct npu_conv *conv, struct npu_cbuf *cbuf, uint32_t pixel, uint32_t slot)
+{
+	const size_t element = NPU_UNPACKED * conv->operands->bytes, tile = CHANNEL_TILE * element;
+	uint32_t x0 = pixel % conv->out_width * conv->stride_x - conv->pad_left;
+	uint32_t y0 = pixel / conv->out_width * conv->stride_y - conv->pad_top;
+	unsigned char *to = cbuf->patch[slot];
+
+	if (conv->kernel_width * conv->kernel_height == 1)
+		return cbuf->feature + (size_t)(y0 * conv->width + x0) * conv->channels * element;
+	for (uint32_t channel = 0; channel < conv->channels; channel += CHANNEL_TILE)
+		for (uint32_t y = y0; y != y0 + conv->kernel_height; y++)
+			for (uint32_t x = x0; x != x0 + conv->kernel_width; x++, to += tile) {
+				size_t at = ((size_t)(y * conv->width + x) * conv->channels + channel) * element;
+
+				if (inside(conv, x, y))
+					memcpy(to, cbuf->feature + at, tile);
+				else
+					memset(to, 0, tile);
+			}
+	return cbuf->patch[slot];
+}
+
+/*
+ * A pass over fewer pixels than NPU_PASS_PIXELS repeats its last one; the tile has room, as it
+ * holds whole passes.
+ */
+static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, const struct npu_tile *tile)
+{
+	const void *rows[NPU_PASS_PIXELS];
+
+	for (uint32_t pixel = 0; pixel < tile->pixels; pixel += NPU_PASS_PIXELS) {
+		uint32_t *sums = cbuf->tile + pixel * tile->kernels;
+
+		for (uint32_t i = 0; i < NPU_PASS_PIXELS; i++)
+			rows[i] = pixel + i < tile->pixels ?
+				  gather(conv, cbuf, tile->first + pixel + i, i) : rows[i - 1];
+		if (conv->operands->precision == ORK_PRECISION_INT8)
+			multiply_int8(rows, cbuf->group, positions(conv), sums);
+		else
+			multiply_fp16(rows, cbuf->group, positions(conv), sums);
+	}
+}
+
+bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
+		  struct npu_cbuf *cbuf, bool spoil)
+{
+	uint32_t pixels = conv->out_width * conv->out_height;
+	int stale = fetch_activations(conv, dma, cbuf);
+	uint8_t flip = spoil && stale > 0 ? 0xff : 0;
+
+	if (stale < 0)
+		return false;
+	for (uint32_t group = 0; group < conv->kernels / conv->operands->kernels; group++) {
+		if (!load_group(conv, dma, cbuf, group))
+			return false;
+		for (uint32_t first = 0; first < pixels; first += NPU_TILE_PIXELS) {
+			struct npu_tile tile = {
+				.sums = cbuf->tile,
+				.group = group,
+				.kernels = conv->operands->kernels,
+				.first = first,
+				.pixels = pixels - first < NPU_TILE_PIXELS ? pixels - first : NPU_TILE_PIXELS,
+			};
+
+			multiply_tile(conv, cbuf, &tile);
+			if (!npu_dpu_write(output, dma, &tile, flip))
+				return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between the parts of one core: the program controller (core.c), its way to memory (dma.c), the
+ * convolution pipeline (conv.c: CNA and CORE) and the output stages (dpu.c).
+ *
+ * A program is first planned: its registers are checked and turned into a struct npu_conv and a
+ * struct npu_output, or into the reason why a board would not finish it. Only then does it touch
+ * memory.
+ */
+#ifndef NPU_CORE_H
+#define NPU_CORE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include <drm/ork_regs.h>
+
+#include "iommu.h"
+#include "npu.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the NPU's memory is little endian, and so must the host be");
+
+#define NPU_ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+/*
+ * --- registers
+ * ---------------------------------------------------------------------------------------------
+ */
+
+#define NPU_BLOCK_SHIFT		12
+#define NPU_BLOCK_BYTES		(1u << NPU_BLOCK_SHIFT)
+
+/* The executing register groups, by bits 15:12 of a register's offset; NULL where a block has none. */
+struct npu_regs {
+	const uint32_t *block[ORK_CORE_WINDOW >> NPU_BLOCK_SHIFT];
+};
+
+static inline uint32_t npu_reg(const struct npu_regs *regs, uint32_t offset)
+{
+	return regs->block[offset >> NPU_BLOCK_SHIFT][(offset & (NPU_BLOCK_BYTES - 1)) / sizeof(uint32_t)];
+}
+
+/* NPU_FIELD(regs, CNA_DATA_SIZE0, DATAIN_WIDTH) */
+#define NPU_FIELD(regs, reg, field)	ORK_GET(ORK_##reg##_##field, npu_reg(regs, ORK_##reg))
+
+/* What a register's bits must be for the model to know what they do. */
+struct npu_rule {
+	uint32_t reg, mask, value;
+};
+
+bool npu_rules_hold(const struct npu_regs *regs, const struct npu_rule *rules, size_t count);
+
+/*
+ * --- memory
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * A core's way to memory, for one program. A run that a reset ended (@generation moved on) reads
+ * and writes nothing more: its accesses fail without an error.
+ */
+struct npu_dma {
+	int core;
+	struct npu_cache *cache;
+	struct npu_iommu *iommu;
+	const _Atomic uint32_t *generation;
+	uint32_t started;	/* the run's generation */
+	uint32_t errors;	/* ORK_INT_DMA_*_ERROR of accesses that were not translated or hit no RAM */
+	uint64_t bytes_read, bytes_written;
+};
+
+/*
+ * Stale lines among what was read, -1 if the access failed. Of NPU_BLOCK_WINDOW a failure is no
+ * error, and its bytes are not counted: that such reads happen is a suspicion.
+ */
+int npu_dma_read(struct npu_dma *dma, enum npu_block block, uint32_t iova, void *buf, uint32_t len);
+bool npu_dma_write(struct npu_dma *dma, uint32_t iova, const void *buf, uint32_t len);
+
+/*
+ * --- convolution buffer
+ * ------------------------------------------------------------------------------------
+ */
+
+/* Data and weights get at least one bank each, so neither gets more than this. */
+#define NPU_CBUF_SHARE		((ORK_CBUF_BANKS - 1) * ORK_CBUF_BANK_BYTES)
+/*
+ * Elements are kept in the type they are multiplied in (half as float, int8 as int16), twice as
+ * wide as in memory.
+ */
+#define NPU_UNPACKED		2
+/* One kernel group has at least this many kernels, and at most that many. */
+#define NPU_MIN_TILE_KERNELS	16
+#define NPU_MAX_TILE_KERNELS	32
+/*
+ * Pixels whose sums are handed to the DPU together, and pixels multiplied in one pass over a kernel
+ * group's weights.
+ */
+#define NPU_TILE_PIXELS		64
+#define NPU_PASS_PIXELS		4
+
+#define NPU_COVER_WORD_BYTES	(64ull * ORK_ATOM_BYTES)
+
+/* Of one core; too large for a stack. */
+struct npu_cbuf {
+	/* Activations: [pixel][channel] */
+	alignas(64) unsigned char feature[NPU_UNPACKED * NPU_CBUF_SHARE];
+	/*
+	 * Weights of the present kernel group: [position][kernel] for floats, [kernel][position]
+	 * for integers
+	 */
+	alignas(64) unsigned char group[NPU_UNPACKED * NPU_CBUF_SHARE];
+	/*
+	 * Activations of the pixels of a pass, in the order of the weights, where they do not lie
+	 * so in @feature
+	 */
+	alignas(64) unsigned char patch[NPU_PASS_PIXELS][NPU_UNPACKED * NPU_CBUF_SHARE / NPU_MIN_TILE_KERNELS];
+	/* Sums of a tile: [pixel][kernel], bits of float or int32 */
+	alignas(64) uint32_t tile[NPU_TILE_PIXELS * NPU_MAX_TILE_KERNELS];
+
+	/* Weights as in memory: all of them if they fit their banks, else one kernel group */
+	alignas(64) unsigned char weights[NPU_CBUF_SHARE];
+	uint32_t kept_bytes;		/* of @weights, for WEIGHT_REUSE; 0 if they are not whole */
+	uint32_t kept_banks;		/* bank fields of CBUF_CON0 they were fetched with */
+
+	/*
+	 * Atoms of the present program's window that were fetched as activations, one bit each;
+	 * mostly never touched
+	 */
+	uint64_t covered[(UINT64_C(1) << 32) / NPU_COVER_WORD_BYTES + 1];
+};
+
+/*
+ * --- convolution: CNA and CORE
+ * -----------------------------------------------------------------------------
+ */
+
+/* What the type of the operands decides. */
+struct npu_operands {
+	uint32_t precision;
+	uint32_t bytes;			/* of an element in memory */
+	uint32_t kernels;		/* of a kernel group */
+	uint32_t macs;			/* a cycle */
+};
+
+struct npu_conv {
+	const struct npu_operands *operands;
+	uint32_t feature, weights;			/* IOVAs */
+	uint32_t width, height, channels;
+	bool group_lines;				/* GROUP_LINE_OFF is 0: lines lie in groups of four */
+	uint32_t line, surface;				/* strides in atoms, the second one signed */
+	uint32_t kernel_width, kernel_height, kernels;
+	uint32_t stride_x, stride_y, pad_left, pad_top;
+	uint32_t out_width, out_height;
+	uint32_t banks, data_banks, weight_banks;	/* all bank fields, and each */
+	bool reuse_weights;
+};
+
+enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *cbuf, uint32_t dma_base,
+			    struct npu_conv *conv);
+uint64_t npu_conv_macs(const struct npu_conv *conv);
+
+struct npu_output;
+
+/*
+ * Reads operands, multiplies, and hands each tile to npu_dpu_write(). With @spoil, stale
+ * activations, or stale lines in their window, invert every bit of the result. False if an access
+ * failed.
+ */
+bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
+		  struct npu_cbuf *cbuf, bool spoil);
+
+/*
+ * --- output: DPU
+ * -------------------------------------------------------------------------------------------
+ */
+
+struct npu_output {
+	uint32_t precision;
+	uint32_t bytes;			/* of an element */
+	uint32_t base;			/* IOVA */
+	uint32_t surface;		/* bytes between channel surfaces of one atom */
+	uint32_t group;			/* bytes between kernel groups */
+	uint32_t width;			/* pixels of a line */
+	uint32_t line;			/* atoms between lines */
+};
+
+/* Sums of @pixels pixels from pixel @first on, for the @kernels kernels of kernel group @group. */
+struct npu_tile {
+	const uint32_t *sums;
+	uint32_t group, kernels, first, pixels;
+};
+
+enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base,
+			   struct npu_output *output);
+/* @flip is combined with every byte by exclusive or. False if an access failed. */
+bool npu_dpu_write(const struct npu_output *output, struct npu_dma *dma, const struct npu_tile *tile, uint8_t flip);
+
+#endif
