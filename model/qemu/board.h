@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The emulated board inside QEMU: what its files share. Every file includes qemu/osdep.h
+ * first, then this.
+ *
+ * Locks: "BQL" is QEMU's big lock. MMIO handlers, resets and bottom halves hold it; vCPUs running
+ * guest code and the cores' own threads do not. A core's thread never waits for it, so that a
+ * reset, which holds it, may wait for a core.
+ */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include "hw/arm/virt.h"
+#include "hw/sysbus.h"
+#include "qemu/notify.h"
+#include "qemu/thread.h"
+#include "qemu/units.h"
+
+#include "drm/ork_regs.h"
+#include "npu.h"
+#include "ork-board.h"
+
+#define TYPE_ORK_BOARD		MACHINE_TYPE_NAME("rk3588-npu")
+#define TYPE_ORK_CORE		"rk3588-npu-core"
+OBJECT_DECLARE_SIMPLE_TYPE(OrkBoard, ORK_BOARD)
+OBJECT_DECLARE_SIMPLE_TYPE(OrkCore, ORK_CORE)
+
+/* Where the parent machine puts its RAM. */
+#define BOARD_RAM_BASE		(1 * GiB)
+
+/* Stale reads that the log tells in words. */
+#define BOARD_STALE_WORDS	64
+
+enum dc_kind { DC_CVAC, DC_CVAP, DC_CVADP, DC_CIVAC, DC_IVAC, DC_KINDS };
+
+/* Each written by its own vCPU alone, and on a cache line of its own. */
+struct dc_counts {
+	uint64_t n[DC_KINDS];
+} QEMU_ALIGNED(64);
+
+struct dc_hook {
+	OrkBoard *board;
+	enum dc_kind kind;
+	void (*apply)(struct npu_cache *cache, uint64_t pa);
+};
+
+/* One core with its IOMMU, and the thread that it computes on. */
+struct OrkCore {
+	SysBusDevice parent_obj;
+
+	MemoryRegion mmio;
+	qemu_irq irq;
+	OrkBoard *board;
+	unsigned int index;
+	struct npu_core *npu;
+
+	QemuThread thread;
+	QemuEvent kick;
+	QEMUTimer *timer;	/* stands in for the thread with -icount */
+	unsigned int resets;	/* atomic: how often the core was reset */
+	unsigned int run_resets; /* of its thread: the same when the run in progress began */
+
+	/* BQL */
+	bool held;		/* a reset line is asserted */
+	bool done;		/* a completion is pending */
+	bool dropped;		/* and its interrupt was swallowed */
+	uint32_t drop, ignore;
+};
+
+struct OrkBoard {
+	VirtMachineState parent_obj;
+
+	/* Properties, constant once the machine runs, except the atomic latency. */
+	int cache_mode;
+	uint64_t seed;
+	uint32_t latency_us;
+	char *log_path;
+
+	struct npu_cache *cache;
+	uint8_t *ram;
+	OrkCore *core[ORK_MAX_CORES];
+	struct dc_hook dc_hook[DC_KINDS];
+	struct dc_counts *dc_counts;	/* one for each vCPU */
+	Notifier shutdown;
+
+	MemoryRegion reset_mmio;
+	uint32_t reset_lines;		/* BQL */
+
+	MemoryRegion control_mmio;
+	struct npu_report zero_report;	/* BQL: where the control registers count from */
+	struct npu_core_stats zero_stats[ORK_MAX_CORES];
+	uint64_t zero_dc;
+
+	QemuMutex stale_lock;
+	struct npu_stale stale[BOARD_STALE_WORDS];	/* stale_lock */
+	unsigned int stale_count;			/* stale_lock */
+};
+
+extern const char *const board_cache_names[];
+
+/* Adds the board's nodes to the tree of the parent machine. */
+void board_fdt(OrkBoard *board);
+
+/* Takes over the data-cache instructions of all CPUs. */
+void board_dcache_init(OrkBoard *board);
+uint64_t board_dc_count(OrkBoard *board, enum dc_kind kind);
+uint64_t board_dc_total(OrkBoard *board);
+const char *board_dc_name(enum dc_kind kind);
+
+/* Tells the cache which pages the CPUs map without caching. */
+void board_uncached_init(OrkBoard *board);
+
+/* Maps the control registers. */
+void board_control_init(OrkBoard *board);
+
+/* Collects the log's stale reads, and writes the log at shutdown, if there is to be one. */
+void board_log_init(OrkBoard *board);
+void board_log_write(OrkBoard *board);
+
+OrkCore *board_core_new(OrkBoard *board, unsigned int index);
+/* Asserts or releases the core's reset. BQL. */
+void board_core_hold(OrkCore *core, bool held);
+
+#endif

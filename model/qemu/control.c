@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The registers by which tests in the guest watch the board, and make it misbehave: ork-board.h.
+ * All under the BQL.
+ */
+#include "qemu/osdep.h"
+#include "board.h"
+
+#include "exec/address-spaces.h"
+
+static uint32_t core_register(OrkBoard *board, unsigned int core, hwaddr reg)
+{
+	const struct npu_core_stats *zero = &board->zero_stats[core];
+	struct npu_core_stats now;
+
+	npu_core_stats(board->core[core]->npu, &now);
+	switch (reg) {
+	case ORK_BOARD_CORE_KICKS:
+		return now.kicks - zero->kicks;
+	case ORK_BOARD_CORE_PROGRAMS:
+		return now.programs - zero->programs;
+	case ORK_BOARD_CORE_INTERRUPTS:
+		return now.interrupts - zero->interrupts;
+	case ORK_BOARD_CORE_REGISTER_WRITES:
+		return now.register_writes - zero->register_writes;
+	case ORK_BOARD_CORE_HANG:
+		return now.hang;
+	case ORK_BOARD_CORE_FAULTS:
+		return now.faults - zero->faults;
+	case ORK_BOARD_CORE_DROP:
+		return board->core[core]->drop;
+	case ORK_BOARD_CORE_IGNORE:
+		return board->core[core]->ignore;
+	}
+	return 0;
+}
+
+static uint32_t board_register(OrkBoard *board, hwaddr offset)
+{
+	const struct npu_report *zero = &board->zero_report;
+	struct npu_report now;
+
+	npu_cache_report(board->cache, &now);
+	switch (offset) {
+	case ORK_BOARD_MAGIC:
+		return ORK_BOARD_MAGIC_VALUE;
+	case ORK_BOARD_VERSION:
+		return ORK_BOARD_VERSION_VALUE;
+	case ORK_BOARD_STALE_READS:
+		return now.stale_reads - zero->stale_reads;
+	case ORK_BOARD_RESULTS_LOST:
+		return now.results_lost - zero->results_lost;
+	case ORK_BOARD_LINES_CLEANED:
+		return now.lines_cleaned - zero->lines_cleaned;
+	case ORK_BOARD_LINES_INVALIDATED:
+		return now.lines_invalidated - zero->lines_invalidated;
+	case ORK_BOARD_LATENCY_US:
+		return qatomic_read(&board->latency_us);
+	case ORK_BOARD_LINES_EVICTED:
+		return now.lines_evicted - zero->lines_evicted;
+	case ORK_BOARD_DC_INSTRUCTIONS:
+		return board_dc_total(board) - board->zero_dc;
+	case ORK_BOARD_CACHE_MODE:
+		return board->cache_mode;
+	}
+	return 0;
+}
+
+/* The core and its register behind @offset; false for the board's own registers and for nothing. */
+static bool is_core(hwaddr offset, unsigned int *core, hwaddr *reg)
+{
+	hwaddr first = ORK_BOARD_CORE(0, 0), stride = ORK_BOARD_CORE(1, 0) - first;
+
+	if (offset < first || offset >= (hwaddr)ORK_BOARD_CORE(ORK_MAX_CORES, 0))
+		return false;
+	*core = (offset - first) / stride;
+	*reg = (offset - first) % stride;
+	return true;
+}
+
+static uint64_t control_read(void *opaque, hwaddr offset, unsigned int size)
+{
+	unsigned int core;
+	hwaddr reg;
+
+	if (is_core(offset, &core, &reg))
+		return core_register(opaque, core, reg);
+	return board_register(opaque, offset);
+}
+
+static void zero_counters(OrkBoard *board)
+{
+	npu_cache_report(board->cache, &board->zero_report);
+	for (unsigned int i = 0; i < ORK_MAX_CORES; i++)
+		npu_core_stats(board->core[i]->npu, &board->zero_stats[i]);
+	board->zero_dc = board_dc_total(board);
+}
+
+static void control_write(void *opaque, hwaddr offset, uint64_t value, unsigned int size)
+{
+	OrkBoard *board = opaque;
+	unsigned int core;
+	hwaddr reg;
+
+	if (is_core(offset, &core, &reg)) {
+		if (reg == ORK_BOARD_CORE_DROP)
+			board->core[core]->drop = value;
+		else if (reg == ORK_BOARD_CORE_IGNORE)
+			board->core[core]->ignore = value;
+		return;
+	}
+	switch (offset) {
+	case ORK_BOARD_LATENCY_US:
+		qatomic_set(&board->latency_us, value);
+		break;
+	case ORK_BOARD_EVICT:
+		if (value == 1)
+			npu_cache_evict(board->cache);
+		break;
+	case ORK_BOARD_ZERO:
+		zero_counters(board);
+		break;
+	case ORK_BOARD_LOG:
+		board_log_write(board);
+		break;
+	}
+}
+
+static const MemoryRegionOps control_ops = {
+	.read = control_read,
+	.write = control_write,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 4, .max_access_size = 4 },
+};
+
+void board_control_init(OrkBoard *board)
+{
+	memory_region_init_io(&board->control_mmio, OBJECT(board), &control_ops, board, "ork-board",
+			      ORK_BOARD_BLOCK_BYTES);
+	memory_region_add_subregion(get_system_memory(), ORK_BOARD_CONTROL_BASE,
+				    &board->control_mmio);
+}

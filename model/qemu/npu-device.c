@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One core of the NPU as a device: registers, an interrupt, and a thread that does its work.
+ *
+ * Whether the interrupt line is high is worked out from the registers, under the BQL, after every
+ * change. The level that the model reports is not used: by the time that a core's thread has passed
+ * it on it may no longer be true.
+ */
+#include "qemu/osdep.h"
+#include "board.h"
+
+#include "block/aio.h"
+#include "hw/irq.h"
+#include "hw/qdev-properties.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qemu/timer.h"
+#include "sysemu/cpu-timers.h"
+
+#include "iommu.h"
+
+/* The longest that a core sleeps on after its reset. */
+#define SLEEP_SLICE_US		1000
+
+static bool completion_pending(OrkCore *s)
+{
+	return npu_core_read(s->npu, ORK_PC_INTERRUPT_RAW_STATUS) &
+	       npu_core_read(s->npu, ORK_PC_INTERRUPT_MASK) & ORK_INT_ALL;
+}
+
+static bool fault_pending(OrkCore *s)
+{
+	uint32_t pending = npu_core_read(s->npu, NPU_IOMMU_BANK + NPU_IOMMU_INT_STATUS);
+
+	if (s->index == 0)
+		pending |= npu_core_read(s->npu, NPU_IOMMU_BANK_CORE0 + NPU_IOMMU_INT_STATUS);
+	return pending;
+}
+
+/* BQL. */
+static void update_irq(OrkCore *s)
+{
+	bool done = completion_pending(s);
+
+	if (!done) {
+		s->dropped = false;
+	} else if (!s->done && s->drop) {
+		s->drop--;
+		s->dropped = true;
+	}
+	s->done = done;
+	qemu_set_irq(s->irq, (done && !s->dropped) || fault_pending(s));
+}
+
+static void update_irq_bh(void *opaque)
+{
+	update_irq(opaque);
+}
+
+/* Whoever holds the BQL updates the line when the model returns. */
+static void core_irq(void *opaque, bool level)
+{
+	if (!qemu_mutex_iothread_locked())
+		aio_bh_schedule_oneshot(qemu_get_aio_context(), update_irq_bh, opaque);
+}
+
+static void core_kick(void *opaque)
+{
+	OrkCore *s = opaque;
+	uint32_t latency = qatomic_read(&s->board->latency_us);
+
+	if (s->timer)
+		timer_mod(s->timer, qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + latency);
+	else
+		qemu_event_set(&s->kick);
+}
+
+static void core_program_done(void *opaque)
+{
+	OrkCore *s = opaque;
+	int64_t end, left;
+
+	if (s->timer)
+		return;
+	end = g_get_monotonic_time() + qatomic_read(&s->board->latency_us);
+	while ((left = end - g_get_monotonic_time()) > 0 &&
+	       qatomic_read(&s->resets) == s->run_resets)
+		g_usleep(MIN(left, SLEEP_SLICE_US));
+}
+
+static const struct npu_core_ops core_ops = {
+	.irq = core_irq,
+	.kick = core_kick,
+	.program_done = core_program_done,
+};
+
+/* Lives as long as the process. A kick between reset and run costs a run that finds nothing due. */
+static void *core_thread(void *opaque)
+{
+	OrkCore *s = opaque;
+
+	for (;;) {
+		qemu_event_wait(&s->kick);
+		qemu_event_reset(&s->kick);
+		s->run_resets = qatomic_read(&s->resets);
+		npu_core_run(s->npu);
+	}
+	return NULL;
+}
+
+static void core_timer(void *opaque)
+{
+	OrkCore *s = opaque;
+
+	npu_core_run(s->npu);
+	update_irq(s);
+}
+
+/* The IOMMU is not behind the core's reset lines. */
+static bool out_of_reach(OrkCore *s, hwaddr offset)
+{
+	bool iommu = offset >= NPU_IOMMU_BANK_CORE0 &&
+		     offset < NPU_IOMMU_BANK + NPU_IOMMU_BANK_BYTES;
+
+	return s->held && !iommu;
+}
+
+static uint64_t core_read(void *opaque, hwaddr offset, unsigned int size)
+{
+	OrkCore *s = opaque;
+
+	return out_of_reach(s, offset) ? 0 : npu_core_read(s->npu, offset);
+}
+
+static void core_write(void *opaque, hwaddr offset, uint64_t value, unsigned int size)
+{
+	OrkCore *s = opaque;
+
+	if (out_of_reach(s, offset))
+		return;
+	if (s->ignore && offset == ORK_PC_OPERATION_ENABLE &&
+	    (value & ORK_PC_OPERATION_ENABLE_OP_EN)) {
+		s->ignore--;
+		return;
+	}
+	npu_core_write(s->npu, offset, value);
+	update_irq(s);
+}
+
+static const MemoryRegionOps core_mmio_ops = {
+	.read = core_read,
+	.write = core_write,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 4, .max_access_size = 4 },
+};
+
+void board_core_hold(OrkCore *s, bool held)
+{
+	s->held = held;
+	if (!held)
+		return;
+	qatomic_inc(&s->resets);
+	npu_core_reset(s->npu);
+	update_irq(s);
+}
+
+static void core_realize(DeviceState *dev, Error **errp)
+{
+	OrkCore *s = ORK_CORE(dev);
+	g_autofree char *name = g_strdup_printf("npu-core%u", s->index);
+
+	s->npu = npu_core_new(s->index, s->board->cache, &core_ops, s);
+	if (!s->npu) {
+		error_setg(errp, "no memory for NPU core %u", s->index);
+		return;
+	}
+	/*
+	 * With -icount time stands still for a thread of ours: the work is done at one point of
+	 * virtual time, a program's latency after the kick.
+	 */
+	if (icount_enabled()) {
+		s->timer = timer_new_us(QEMU_CLOCK_VIRTUAL, core_timer, s);
+		return;
+	}
+	qemu_event_init(&s->kick, false);
+	qemu_thread_create(&s->thread, name, core_thread, s, QEMU_THREAD_DETACHED);
+}
+
+static void core_init(Object *obj)
+{
+	OrkCore *s = ORK_CORE(obj);
+
+	memory_region_init_io(&s->mmio, obj, &core_mmio_ops, s, TYPE_ORK_CORE, ORK_CORE_WINDOW);
+	sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
+	sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+}
+
+static void core_class_init(ObjectClass *oc, void *data)
+{
+	DeviceClass *dc = DEVICE_CLASS(oc);
+
+	dc->realize = core_realize;
+	dc->user_creatable = false;
+	dc->desc = "one core of the RK3588's NPU, with its IOMMU";
+}
+
+OrkCore *board_core_new(OrkBoard *board, unsigned int index)
+{
+	OrkCore *s = ORK_CORE(qdev_new(TYPE_ORK_CORE));
+	SysBusDevice *bus = SYS_BUS_DEVICE(s);
+
+	s->board = board;
+	s->index = index;
+	sysbus_realize_and_unref(bus, &error_fatal);
+	sysbus_mmio_map(bus, 0, ORK_BOARD_CORE_BASE(index));
+	sysbus_connect_irq(bus, 0,
+			   qdev_get_gpio_in(board->parent_obj.gic, ORK_BOARD_CORE_SPI(index)));
+	return s;
+}
+
+static const TypeInfo core_type = {
+	.name = TYPE_ORK_CORE,
+	.parent = TYPE_SYS_BUS_DEVICE,
+	.instance_size = sizeof(OrkCore),
+	.instance_init = core_init,
+	.class_init = core_class_init,
+};
+
+static void core_register(void)
+{
+	type_register_static(&core_type);
+}
+type_init(core_register)
