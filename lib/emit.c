@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program of one tile of a product. All registers of the blocks are written in every program:
+ * they are kept in two groups that take turns, so what one leaves out would come from the program
+ * before the last.
+ *
+ * Order and constants are those of streams captured from boards (the vendor's runtime, and the
+ * matrix products of the ork-driver project); sizes follow from the tile. A and C are row-major: a
+ * cube of width 1 whose rows lie a stride apart.
+ */
+#include "ork_private.h"
+
+/* Written as zero by every known stream, described nowhere. */
+#define CORE_3030	0x3030
+#define DPU_40C4	0x40c4
+
+#define BURST_16	15	/* code of the longest burst, sixteen beats */
+#define TO_MEMORY	2	/* OUTPUT_MODE: not to the PPU */
+
+#define S_POINTER	(ORK_S_POINTER_POINTER_PP_EN | ORK_S_POINTER_EXECUTER_PP_EN | ORK_S_POINTER_POINTER_PP_MODE)
+
+/* Converters that hand their input through have a scale of one. */
+#define CVT_UNIT	ORK_PREP(ORK_CNA_CVT_CON1_CVT_SCALE0, 1u)
+#define CVT_BYPASS	(ORK_CNA_CVT_CON0_CVT_BYPASS | ORK_CNA_CVT_CON0_CVT_TYPE | ORK_CNA_CVT_CON0_DATA_SIGN)
+#define BS_BYPASS	(ORK_DPU_BS_CFG_BS_BYPASS | ORK_DPU_BS_CFG_BS_ALU_BYPASS | ORK_DPU_BS_CFG_BS_MUL_BYPASS | \
+			 ORK_DPU_BS_CFG_BS_RELU_BYPASS)
+#define BN_BYPASS	(ORK_DPU_BN_CFG_BN_BYPASS | ORK_DPU_BN_CFG_BN_ALU_BYPASS | ORK_DPU_BN_CFG_BN_MUL_BYPASS | \
+			 ORK_DPU_BN_CFG_BN_RELU_BYPASS)
+#define EW_BYPASS	(ORK_DPU_EW_CFG_EW_BYPASS | ORK_DPU_EW_CFG_EW_OP_BYPASS | ORK_DPU_EW_CFG_EW_LUT_BYPASS | \
+			 ORK_DPU_EW_CFG_EW_OP_CVT_BYPASS | ORK_DPU_EW_CFG_EW_RELU_BYPASS)
+
+#define ENABLE		(ORK_ENABLE_CNA | ORK_ENABLE_CORE | ORK_ENABLE_DPU)
+
+#define CHANNEL_LIMIT	(ORK_DPU_DATA_CUBE_CHANNEL_ORIG_CHANNEL / (1u << 16) + 1)
+
+/* A tile, with what its fields are made from. */
+struct tile {
+	const struct ork_type_info *type;
+	struct ork_program program;
+	struct ork_operands at;		/* of the tile's first elements */
+	uint32_t k;
+};
+
+static inline uint64_t *put(uint64_t *word, uint32_t reg, uint32_t value)
+{
+	*word = ORK_REGCMD(ork_reg_target(reg), reg, value);
+	return word + 1;
+}
+
+static inline uint64_t *put_zeros(uint64_t *word, uint32_t first, uint32_t last)
+{
+	uint32_t reg;
+
+	for (reg = first; reg <= last; reg += 4)
+		word = put(word, reg, 0);
+	return word;
+}
+
+static uint32_t conv_con1(const struct ork_type_info *type)
+{
+	return ORK_CNA_CONV_CON1_GROUP_LINE_OFF |
+	       ORK_PREP(ORK_CNA_CONV_CON1_PROC_PRECISION, type->in_precision) |
+	       ORK_PREP(ORK_CNA_CONV_CON1_IN_PRECISION, type->in_precision);
+}
+
+static uint32_t cbuf_con0(const struct ork_program *program)
+{
+	return ORK_PREP(ORK_CNA_CBUF_CON0_WEIGHT_BANK, program->weight_banks) |
+	       ORK_PREP(ORK_CNA_CBUF_CON0_DATA_BANK, program->data_banks);
+}
+
+/* Captured streams begin with these five, four of which come again. */
+static inline uint64_t *put_head(uint64_t *word, const struct tile *tile)
+{
+	word = put(word, ORK_CNA_CBUF_CON0, cbuf_con0(&tile->program));
+	word = put(word, ORK_CNA_DCOMP_REGNUM, 0);
+	word = put(word, ORK_CNA_DCOMP_CTRL, 0);
+	word = put(word, ORK_CNA_CONV_CON1, conv_con1(tile->type));
+	return put(word, ORK_DPU_S_POINTER, S_POINTER);
+}
+
+static inline uint64_t *put_sizes(uint64_t *word, const struct tile *tile)
+{
+	const struct ork_program *program = &tile->program;
+	uint32_t kernel = tile->k * tile->type->in_bytes;
+
+	word = put(word, ORK_CNA_CONV_CON1, conv_con1(tile->type));
+	word = put(word, ORK_CNA_CONV_CON2, ORK_PREP(ORK_CNA_CONV_CON2_FEATURE_GRAINS, program->grains));
+	word = put(word, ORK_CNA_CONV_CON3, ORK_PREP(ORK_CNA_CONV_CON3_CONV_Y_STRIDE, 1u) |
+					    ORK_PREP(ORK_CNA_CONV_CON3_CONV_X_STRIDE, 1u));
+	word = put(word, ORK_CNA_DATA_SIZE0, ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_WIDTH, 1u) |
+					     ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_HEIGHT, program->rows));
+	word = put(word, ORK_CNA_DATA_SIZE1, ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL_REAL, tile->k - 1) |
+					     ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL, tile->k));
+	word = put(word, ORK_CNA_DATA_SIZE2, ORK_PREP(ORK_CNA_DATA_SIZE2_DATAOUT_WIDTH, 1u));
+	word = put(word, ORK_CNA_DATA_SIZE3, ORK_PREP(ORK_CNA_DATA_SIZE3_DATAOUT_ATOMICS, program->rows));
+	word = put(word, ORK_CNA_WEIGHT_SIZE0, kernel * program->cols);
+	word = put(word, ORK_CNA_WEIGHT_SIZE1, ORK_PREP(ORK_CNA_WEIGHT_SIZE1_WEIGHT_BYTES_PER_KERNEL, kernel));
+	word = put(word, ORK_CNA_WEIGHT_SIZE2, ORK_PREP(ORK_CNA_WEIGHT_SIZE2_WEIGHT_WIDTH, 1u) |
+					       ORK_PREP(ORK_CNA_WEIGHT_SIZE2_WEIGHT_HEIGHT, 1u) |
+					       ORK_PREP(ORK_CNA_WEIGHT_SIZE2_WEIGHT_KERNELS, program->cols));
+	word = put(word, ORK_CNA_CBUF_CON0, cbuf_con0(program));
+	return put(word, ORK_CNA_CBUF_CON1, ORK_PREP(ORK_CNA_CBUF_CON1_DATA_ENTRIES, program->entries));
+}
+
+/*
+ * Converter, addresses and strides of the input. Rows are a line stride apart, in atoms; a row's
+ * channels are contiguous.
+ */
+static inline uint64_t *put_input(uint64_t *word, const struct tile *tile)
+{
+	word = put(word, ORK_CNA_CVT_CON0, CVT_BYPASS);
+	word = put(word, ORK_CNA_CVT_CON1, CVT_UNIT);
+	word = put(word, ORK_CNA_CVT_CON2, CVT_UNIT);
+	word = put(word, ORK_CNA_CVT_CON3, CVT_UNIT);
+	word = put(word, ORK_CNA_CVT_CON4, CVT_UNIT);
+	word = put_zeros(word, ORK_CNA_FC_CON0, ORK_CNA_PAD_CON0);
+	word = put(word, ORK_CNA_FEATURE_DATA_ADDR, tile->at.a);
+	word = put(word, ORK_CNA_FC_CON2, 0);
+	word = put(word, ORK_CNA_DMA_CON0, ORK_PREP(ORK_CNA_DMA_CON0_WEIGHT_BURST_LEN, BURST_16) |
+					   ORK_PREP(ORK_CNA_DMA_CON0_DATA_BURST_LEN, BURST_16));
+	word = put(word, ORK_CNA_DMA_CON1, ORK_PREP(ORK_CNA_DMA_CON1_LINE_STRIDE, tile->at.a_stride / ORK_ATOM_BYTES));
+	word = put(word, ORK_CNA_DMA_CON2, 0);
+	word = put(word, ORK_CNA_FC_DATA_SIZE0, ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_WIDTH, 1u) |
+						ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_HEIGHT, tile->program.rows));
+	word = put(word, ORK_CNA_FC_DATA_SIZE1, ORK_PREP(ORK_CNA_FC_DATA_SIZE1_DMA_CHANNEL, tile->k));
+	word = put(word, ORK_CNA_DCOMP_CTRL, 0);
+	word = put(word, ORK_CNA_DCOMP_REGNUM, 0);
+	word = put(word, ORK_CNA_DCOMP_ADDR0, tile->at.b);
+	return put_zeros(word, ORK_CNA_DCOMP_AMOUNT0, ORK_CNA_PAD_CON1);
+}
+
+static inline uint64_t *put_core(uint64_t *word, const struct tile *tile)
+{
+	word = put(word, ORK_CORE_MISC_CFG, ORK_PREP(ORK_CORE_MISC_CFG_PROC_PRECISION, tile->type->in_precision) |
+					    ORK_CORE_MISC_CFG_QD_EN);
+	word = put(word, ORK_CORE_DATAOUT_SIZE_0,
+		   ORK_PREP(ORK_CORE_DATAOUT_SIZE_0_DATAOUT_HEIGHT, tile->program.rows - 1));
+	word = put(word, ORK_CORE_DATAOUT_SIZE_1,
+		   ORK_PREP(ORK_CORE_DATAOUT_SIZE_1_DATAOUT_CHANNEL, tile->program.cols - 1));
+	word = put(word, ORK_CORE_CLIP_TRUNCATE, 0);
+	return put(word, CORE_3030, 0);
+}
+
+/*
+ * SIZE_E counts the atoms that one kernel group gives, minus one, and is three times the same.
+ * OD_BYPASS is clear in all int8 streams with 32-bit rows that boards are known to run, and set in
+ * the fp16 ones.
+ */
+static uint32_t bs_ow_cfg(const struct ork_type_info *type, uint32_t group_atoms)
+{
+	uint32_t od_bypass = type->in_precision == ORK_PRECISION_FP16 ? ORK_DPU_BS_OW_CFG_OD_BYPASS : 0;
+
+	return ORK_PREP(ORK_DPU_BS_OW_CFG_SIZE_E_2, group_atoms - 1) |
+	       ORK_PREP(ORK_DPU_BS_OW_CFG_SIZE_E_1, group_atoms - 1) |
+	       ORK_PREP(ORK_DPU_BS_OW_CFG_SIZE_E_0, group_atoms - 1) | od_bypass;
+}
+
+/*
+ * Where and how large the output is. Atoms of a row follow each other; the notch is what lies from
+ * behind a row's first atom to the next row. A C wider than the tile shows in ORIG_CHANNEL too, as
+ * far as its bits go.
+ */
+static inline uint64_t *put_output(uint64_t *word, const struct tile *tile)
+{
+	const struct ork_type_info *type = tile->type;
+	uint32_t height = tile->program.rows - 1, channel = tile->program.cols - 1;
+	uint32_t notch = tile->at.c_stride / ORK_ATOM_BYTES - 1;
+	uint32_t row = tile->at.c_stride / type->out_bytes;
+	uint32_t orig = (row < CHANNEL_LIMIT ? row : CHANNEL_LIMIT) - 1;
+
+	word = put(word, ORK_DPU_FEATURE_MODE_CFG, ORK_PREP(ORK_DPU_FEATURE_MODE_CFG_BURST_LEN, BURST_16) |
+						   ORK_PREP(ORK_DPU_FEATURE_MODE_CFG_OUTPUT_MODE, TO_MEMORY));
+	word = put(word, ORK_DPU_DATA_FORMAT, ORK_PREP(ORK_DPU_DATA_FORMAT_OUT_PRECISION, type->out_precision) |
+					      ORK_PREP(ORK_DPU_DATA_FORMAT_IN_PRECISION, type->in_precision) |
+					      ORK_PREP(ORK_DPU_DATA_FORMAT_PROC_PRECISION, type->in_precision));
+	word = put(word, ORK_DPU_OFFSET_PEND, 0);
+	word = put(word, ORK_DPU_DST_BASE_ADDR, tile->at.c);
+	word = put(word, ORK_DPU_DST_SURF_STRIDE, ORK_ATOM_BYTES);
+	word = put(word, ORK_DPU_DATA_CUBE_WIDTH, 0);
+	word = put(word, ORK_DPU_DATA_CUBE_HEIGHT, ORK_PREP(ORK_DPU_DATA_CUBE_HEIGHT_HEIGHT, height));
+	word = put(word, ORK_DPU_DATA_CUBE_NOTCH_ADDR, ORK_PREP(ORK_DPU_DATA_CUBE_NOTCH_ADDR_NOTCH_ADDR_1, notch) |
+						       ORK_PREP(ORK_DPU_DATA_CUBE_NOTCH_ADDR_NOTCH_ADDR_0, notch));
+	return put(word, ORK_DPU_DATA_CUBE_CHANNEL, ORK_PREP(ORK_DPU_DATA_CUBE_CHANNEL_ORIG_CHANNEL, orig) |
+						    ORK_PREP(ORK_DPU_DATA_CUBE_CHANNEL_CHANNEL, channel));
+}
+
+/* The stages between accumulator and memory: all passed by, but for the rounding to fp16. */
+static inline uint64_t *put_stages(uint64_t *word, const struct tile *tile)
+{
+	const struct ork_type_info *type = tile->type;
+	uint32_t group_atoms = type->kernels * type->out_bytes / ORK_ATOM_BYTES;
+	uint32_t to_fp16 = type->out_precision == ORK_PRECISION_FP16 ? ORK_DPU_OUT_CVT_SCALE_FP32TOFP16_EN : 0;
+
+	word = put(word, ORK_DPU_BS_CFG, BS_BYPASS);
+	word = put_zeros(word, ORK_DPU_BS_ALU_CFG, ORK_DPU_BS_RELUX_CMP_VALUE);
+	word = put(word, ORK_DPU_BS_OW_CFG, bs_ow_cfg(type, group_atoms));
+	word = put(word, ORK_DPU_BS_OW_OP, 0);
+	word = put(word, ORK_DPU_WDMA_SIZE_0, ORK_PREP(ORK_DPU_WDMA_SIZE_0_CHANNEL_WDMA, tile->program.cols - 1));
+	word = put(word, ORK_DPU_WDMA_SIZE_1, ORK_PREP(ORK_DPU_WDMA_SIZE_1_HEIGHT_WDMA, tile->program.rows - 1));
+	word = put(word, ORK_DPU_BN_CFG, BN_BYPASS);
+	word = put_zeros(word, ORK_DPU_BN_ALU_CFG, ORK_DPU_BN_RELUX_CMP_VALUE);
+	word = put(word, ORK_DPU_EW_CFG, EW_BYPASS);
+	word = put(word, ORK_DPU_EW_CVT_OFFSET_VALUE, 0);
+	word = put(word, ORK_DPU_EW_CVT_SCALE_VALUE, ORK_PREP(ORK_DPU_EW_CVT_SCALE_VALUE_EW_OP_CVT_SCALE, 1u));
+	word = put_zeros(word, ORK_DPU_EW_RELUX_CMP_VALUE, ORK_DPU_OUT_CVT_OFFSET);
+	word = put(word, ORK_DPU_OUT_CVT_SCALE, ORK_PREP(ORK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, 1u) | to_fp16);
+	word = put(word, ORK_DPU_OUT_CVT_SHIFT, 0);
+	word = put_zeros(word, ORK_DPU_EW_OP_VALUE_0, ORK_DPU_EW_OP_VALUE_7);
+	word = put(word, ORK_DPU_SURFACE_ADD, group_atoms * ORK_ATOM_BYTES);
+	word = put(word, DPU_40C4, 0);
+	return put_zeros(word, ORK_DPU_LUT_ACCESS_CFG, ORK_DPU_LUT_LO_SLOPE_SHIFT);
+}
+
+static void put_program(uint64_t *word, const struct tile *tile)
+{
+	word = put_head(word, tile);
+	word = put_sizes(word, tile);
+	word = put_input(word, tile);
+	word = put_core(word, tile);
+	word = put_output(word, tile);
+	put_stages(word, tile);
+}
+
+/* The packed columns of a tile follow each other, as kernel groups do. */
+static void locate(struct tile *tile, const struct ork_operands *at)
+{
+	const struct ork_program *program = &tile->program;
+
+	tile->at = *at;
+	tile->at.a += program->m * at->a_stride;
+	tile->at.b += program->n * tile->k * tile->type->in_bytes;
+	tile->at.c += program->m * at->c_stride + program->n * tile->type->out_bytes;
+}
+
+int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan, uint32_t core,
+		    const struct ork_operands *operands)
+{
+	struct tile tile = { .type = ork_type_info(plan->desc.type), .k = plan->desc.k };
+	uint64_t *words;
+	uint32_t i;
+
+	for (i = 0; i < plan->programs[core]; i++) {
+		ork_plan_program(plan, core, i, &tile.program);
+		locate(&tile, operands);
+		ork_chain_begin(chain);
+		words = ork_chain_reserve(chain, ORK_MATMUL_REGISTERS);
+		if (words)
+			put_program(words, &tile);
+		ork_chain_end(chain, ENABLE);
+	}
+	return chain->error;
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# libork: static and shared library, pkg-config file, host unit tests.
+
+LIB_SRC := $(addprefix lib/,bo.c chain.c device.c device_kernel.c emit.c matmul.c plan.c profile.c weights.c)
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
+LIB_VERSION := $(shell sed -n 's/^\#define ORK_VERSION_M[AJINOR]*[[:space:]]*//p' lib/ork.h | paste -sd.)
+LIB_LIBS := $(LIBDRM_LIBS) -ldl
+LIB_SO := $(B)/lib/libork.so.0 $(B)/lib/libork.so
+
+ALL += $(B)/lib/libork.a $(LIB_SO) $(B)/lib/pkgconfig/ork.pc
+INSTALL_LIB += $(B)/lib/libork.a $(LIB_SO)
+INSTALL_PKGCONFIG += $(B)/lib/pkgconfig/ork.pc
+INSTALL_INCLUDE += lib/ork.h
+INSTALL_INCLUDE_DRM += uapi/drm/ork_drm.h uapi/drm/ork_regs.h
+
+$(LIB_OBJ): CFLAGS += -fPIC
+
+$(B)/lib/libork.a: $(LIB_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+# The run path is for the model, which libork loads by name and which lies beside it.
+$(B)/lib/libork.so.0: $(LIB_OBJ) lib/libork.map
+	$(CC) -shared -o $@ $(LIB_OBJ) $(LDFLAGS) -Wl,-soname,$(@F) -Wl,-z,defs \
+		-Wl,--version-script=lib/libork.map -Wl,-rpath,'$$ORIGIN' $(LIB_LIBS)
+
+$(B)/lib/libork.so: $(B)/lib/libork.so.0
+	ln -sf $(<F) $@
+
+$(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(LIB_VERSION)|' $< > $@
+
+# Tests, with a library of their own that has the sanitizers in it.
+ifeq ($(ARCH),host)
+LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_weights test_extents test_matmul)
+UNIT_TESTS += $(LIB_TESTS)
+
+$(B)/lib/san/%.o: lib/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) -Ilib -c -o $@ $<
+
+# An old-style run path: the sanitizer calls dlopen() in the test's stead, so that a new-style one is not looked at.
+$(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/lib/san/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
+
+$(B)/lib/tests/test_matmul: | $(B)/lib/libork-model.so.0
+endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libork: buffers, register-command chains and matrix products on the RK3588 NPU.
+ *
+ * Functions return 0 or a negative errno, unless they say otherwise; they print nothing and keep no
+ * globals. A struct ork and everything made from it belong to one thread at a time; different struct
+ * ork may be used by different threads at once. After a failure ork_error() tells in words what was
+ * wrong, with the value and the limit.
+ *
+ * Element types are in memory as the NPU has them: fp16 is IEEE 754 binary16 (two bytes, here
+ * uint16_t), int8 is two's complement. Matrices are row-major; a stride is the distance of two rows
+ * in elements.
+ */
+#ifndef ORK_H
+#define ORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <drm/ork_drm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ORK_VERSION_MAJOR	0
+#define ORK_VERSION_MINOR	1
+
+/* --- device ----------------------------------------------------------------------------------- */
+
+struct ork;
+
+/**
+ * ork_open - open a device
+ * @device: NULL: what $ORK_DEVICE names, or else the first node of the kernel's ork driver; "model":
+ *	the NPU model in this process, which needs no kernel driver; else the path of a node
+ * @ork: out: the device, to be closed with ork_close(); NULL on failure
+ *
+ * Returns -ENODEV if no node belongs to the ork driver, -ENOENT or -EACCES if the node cannot be
+ * opened (-EACCES also if none was found and some cannot be opened), -ENOTSUP if it is another
+ * driver's, -ELIBACC if the model (libork-model.so.0) cannot be loaded, -EPROTO if kernel or model
+ * speak another major version.
+ */
+int ork_open(const char *device, struct ork **ork);
+
+/** ork_close - close a device; what was made from it must have been destroyed before. NULL is allowed. */
+void ork_close(struct ork *ork);
+
+/** ork_error - what the last failed call on @ork found wrong, one line without a newline; "" before the first */
+const char *ork_error(const struct ork *ork);
+
+/** ork_name - the path of the node, or "model" */
+const char *ork_name(const struct ork *ork);
+
+/** ork_info - what the device is: cores, cache line, addresses. Valid as long as @ork. */
+const struct drm_ork_device_info *ork_info(const struct ork *ork);
+
+/**
+ * ork_counters - counters of this open device, or of one core
+ * @core: the core's number, or -1 for what this struct ork did
+ *
+ * Returns -EINVAL if there is no such core.
+ */
+int ork_counters(struct ork *ork, int core, struct drm_ork_counters *counters);
+
+/* --- buffer objects --------------------------------------------------------------------------- */
+
+struct ork_bo;
+
+/**
+ * ork_bo_create - memory that CPU and NPU both reach, zeroed
+ * @size: bytes, rounded up to pages; at least 1
+ * @flags: DRM_ORK_BO_*
+ * @bo: out: the object
+ *
+ * Returns -EINVAL, -EOPNOTSUPP (unknown flag), -ENOSPC (the device's 4 GiB of addresses are used up), -ENOMEM.
+ */
+int ork_bo_create(struct ork *ork, uint64_t size, uint32_t flags, struct ork_bo **bo);
+
+/** ork_bo_destroy - free; jobs in flight keep what they use. NULL is allowed. */
+void ork_bo_destroy(struct ork_bo *bo);
+
+/** ork_bo_data - the object in the CPU's memory, mapped since its creation */
+void *ork_bo_data(const struct ork_bo *bo);
+uint64_t ork_bo_size(const struct ork_bo *bo);
+uint32_t ork_bo_handle(const struct ork_bo *bo);
+/** ork_bo_iova - the object's address on the NPU */
+uint32_t ork_bo_iova(const struct ork_bo *bo);
+
+/**
+ * ork_bo_sync - maintain the cache for bytes of an object
+ * @flags: DRM_ORK_EXTENT_TO_DEVICE after the CPU wrote, DRM_ORK_EXTENT_FROM_DEVICE before the CPU
+ *	reads what the NPU wrote
+ * @offset: first byte
+ * @length: bytes; FROM_DEVICE wants both ends on cache lines
+ *
+ * Does not wait for jobs. Returns -EINVAL, -EOVERFLOW.
+ */
+int ork_bo_sync(struct ork_bo *bo, uint32_t flags, uint64_t offset, uint64_t length);
+
+/* --- chains of programs ----------------------------------------------------------------------- */
+
+/*
+ * A chain under construction, in a buffer object. Registers are named by their offset in the core's
+ * window (drm/ork_regs.h), which also tells the block. Programs link by themselves: each begins
+ * 16-byte aligned behind the one before, whose tail gets its address and length. The fields may be
+ * read, not written.
+ */
+struct ork_chain {
+	struct ork_bo *bo;
+	uint64_t offset;	/* of the first program, in bytes */
+	uint64_t limit;		/* end of the room */
+	uint64_t bytes;		/* live bytes: from offset to the end of the last ended program */
+	uint64_t program;	/* offset of the program that is open; UINT64_MAX: none is */
+	uint64_t next;		/* offset of the next word */
+	uint64_t link;		/* offset of the last ended program's tail; valid if programs > 0 */
+	uint32_t programs;	/* ended programs */
+	uint32_t first_words;	/* words of the first program, as a task wants them */
+	int error;		/* first error; everything after it does nothing */
+};
+
+/**
+ * ork_chain_init - begin an empty chain
+ * @offset: where in @bo, a multiple of 16
+ * @size: room in bytes
+ *
+ * Returns -EINVAL if the room is not in the object or not aligned.
+ */
+int ork_chain_init(struct ork_chain *chain, struct ork_bo *bo, uint64_t offset, uint64_t size);
+
+/** ork_chain_begin - open a program; one that is already open is an error (-EBUSY) */
+void ork_chain_begin(struct ork_chain *chain);
+
+/**
+ * ork_chain_set - set register @reg to @value when the program runs
+ *
+ * -EINVAL for a register of no block, and for the program controller's, which are the builder's.
+ */
+void ork_chain_set(struct ork_chain *chain, uint32_t reg, uint32_t value);
+
+/**
+ * ork_chain_end - close the program: link, sync word, enable word
+ * @enable: ORK_ENABLE_* of the blocks that run
+ *
+ * Returns the chain's error: 0, -ENOSPC (nothing was written beyond the room), -E2BIG (more than
+ * 4095 programs, or more words than a program can have), -EINVAL, -EBUSY.
+ */
+int ork_chain_end(struct ork_chain *chain, uint32_t enable);
+
+/**
+ * ork_chain_task - the chain as a task of a job
+ *
+ * Returns its error, or -EINVAL if it has no ended program or one is open.
+ */
+int ork_chain_task(const struct ork_chain *chain, struct drm_ork_task *task);
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+/**
+ * ork_syncobj_create - a syncobj of the device, unsignalled
+ * @handle: out: never 0
+ */
+int ork_syncobj_create(struct ork *ork, uint32_t *handle);
+void ork_syncobj_destroy(struct ork *ork, uint32_t handle);
+
+/** ork_submit - DRM_IOCTL_ORK_SUBMIT; the structure and its errors are described in drm/ork_drm.h */
+int ork_submit(struct ork *ork, const struct drm_ork_submit *submit);
+
+/**
+ * ork_wait - DRM_IOCTL_ORK_WAIT
+ * @timeout_ns: how long from now; INT64_MAX: for ever
+ * @busy_ns: out: time that cores spent; may be NULL
+ *
+ * Returns the job's own status: 0, -ETIMEDOUT (it hung), -EFAULT (its address space faulted),
+ * -ECANCELED; or -ETIME: not done in time.
+ */
+int ork_wait(struct ork *ork, uint32_t syncobj, uint64_t point, int64_t timeout_ns, uint64_t *busy_ns);
+
+/* --- matrix products -------------------------------------------------------------------------- */
+
+enum ork_type {
+	ORK_FP16_FP32,		/* fp16 times fp16, summed and given as fp32 */
+	ORK_FP16_FP16,		/* the same, rounded to fp16 at the end */
+	ORK_INT8_INT32,		/* exact */
+};
+
+/* How extents are named. */
+enum ork_sync_mode {
+	ORK_SYNC_LIVE,		/* the bytes in flight */
+	ORK_SYNC_WHOLE,		/* the objects, by every core, as other stacks do: for comparison */
+};
+
+/* C[M][N] = A[M][K] * B[K][N] */
+struct ork_matmul_desc {
+	enum ork_type type;
+	uint32_t m, k, n;
+	uint32_t lda;			/* row stride of A in elements; 0: k */
+	uint32_t ldc;			/* row stride of C in elements; 0: n */
+	uint32_t cores;			/* 1..3; 0: all the device has */
+	enum ork_sync_mode sync;
+};
+
+/* What a program of a plan covers, and how a core's convolution buffer is shared out. */
+struct ork_matmul_plan {
+	struct ork_matmul_desc desc;	/* with defaults filled in */
+	uint32_t cores;			/* cores that get work: at most desc.cores, at most the tiles N has */
+	uint32_t m_tile;		/* rows of A per program; the last tile may have fewer */
+	uint32_t n_tile;		/* columns per program, at most */
+	uint32_t data_banks, weight_banks;	/* of a full tile */
+	uint32_t n_begin[3], n_end[3];	/* columns of each core */
+	uint32_t programs[3];		/* programs of each core's chain */
+	uint64_t chain_bytes[3];	/* bytes of each core's chain */
+	uint64_t weight_bytes;		/* of B, packed */
+	uint64_t a_bytes, c_bytes;	/* bytes of A and C that a call reads and writes */
+	uint64_t macs;
+	char reason[128];		/* why there is no plan, naming value and limit; "" if there is one */
+};
+
+/**
+ * ork_matmul_plan - how a product would run
+ * @info: the device's limits (ork_info())
+ * @desc: the product
+ * @plan: out: the plan, or only its reason
+ *
+ * A pure function; allocates nothing, any thread. Returns 0 or
+ * -EINVAL (a size the programs cannot express: k not a multiple of 32, n not a multiple of 16 for fp16
+ * and 32 for int8, zero, a stride below its row or not a multiple of 16 bytes, rows of C over 128 KiB
+ * apart, too many cores), -EOPNOTSUPP (k beyond one program's), -E2BIG (a chain of over 4095 programs).
+ */
+int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_matmul_desc *desc,
+		    struct ork_matmul_plan *plan);
+
+/* B, packed in the NPU's order, in a buffer object of its own. */
+struct ork_weights;
+
+/* ork_weights_pack: the source is B transposed, N rows of K. */
+#define ORK_TRANSPOSED	(1u << 0)
+
+/**
+ * ork_weights_create - room for a B of @k rows and @n columns, with the element type of @type
+ *
+ * Sizes are as for ork_matmul_plan(). All fp16 types have the same B.
+ */
+int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **weights);
+void ork_weights_destroy(struct ork_weights *weights);
+
+/**
+ * ork_weights_pack - put B in place, for the first time or again
+ * @b: row-major, k rows of n elements; with ORK_TRANSPOSED n rows of k
+ * @stride: of @b in elements
+ * @flags: ORK_TRANSPOSED or 0
+ *
+ * No job that uses @weights may be in flight. The bytes go to the device with the next product that uses them, or with
+ * ork_weights_load(). Returns -EINVAL (a stride below its row), -EOPNOTSUPP (flag).
+ */
+int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags);
+
+/** ork_weights_load - make what was packed resident now: products after it maintain none of its bytes */
+int ork_weights_load(struct ork_weights *weights);
+
+/* The CPU has not written the matrix since the NPU last read (A) or wrote (C) it or since its object was created. */
+#define ORK_CPU_CLEAN	(1u << 0)
+
+/*
+ * A matrix of a product: in a buffer object (used in place, no copy), or in plain memory (staged
+ * through the library's own). In place, offset and row stride must be multiples of 16 bytes for A, and
+ * for C of a cache line, as must C's row itself.
+ */
+struct ork_matrix {
+	struct ork_bo *bo;	/* or NULL */
+	uint64_t offset;	/* in bo, in bytes */
+	void *data;		/* if bo is NULL */
+	uint32_t flags;		/* ORK_CPU_CLEAN, with bo only */
+};
+
+/* A product that is run again and again: its plan, chains and scratch. */
+struct ork_matmul;
+
+/** ork_matmul_create - plan a product and allocate its chains. Errors as ork_matmul_plan(), -ENOMEM, -ENOSPC. */
+int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struct ork_matmul **matmul);
+
+/** ork_matmul_destroy - free; one in flight is waited for. NULL is allowed. */
+void ork_matmul_destroy(struct ork_matmul *matmul);
+
+const struct ork_matmul_plan *ork_matmul_get_plan(const struct ork_matmul *matmul);
+
+/**
+ * ork_matmul_start - submit C = A * B; A, B and C must stay untouched until ork_matmul_wait()
+ *
+ * Chains are emitted anew only if an address changed since the last call. One submit, whatever the
+ * number of cores. Returns -EINVAL (a matrix outside its object, misaligned, @b of another shape or
+ * type), -EOPNOTSUPP (flag), -EBUSY (one is in flight), and what ork_submit() gives.
+ */
+int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
+		     const struct ork_matrix *c);
+
+/**
+ * ork_matmul_wait - wait for what was started, at most @timeout_ns from now
+ *
+ * Returns as ork_wait(), -EINVAL if nothing was started. After -ETIME it can be waited for again.
+ */
+int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns);
+
+/** ork_matmul_run - start, and wait for ever */
+int ork_matmul_run(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
+		   const struct ork_matrix *c);
+
+/* --- profiler --------------------------------------------------------------------------------- */
+
+enum ork_phase {
+	ORK_PHASE_PLAN,
+	ORK_PHASE_PACK,		/* B into the NPU's order */
+	ORK_PHASE_GATHER,	/* A into an object, where it was not */
+	ORK_PHASE_EMIT,
+	ORK_PHASE_SUBMIT,	/* with the cleaning in it */
+	ORK_PHASE_WAIT,		/* with the invalidating in it */
+	ORK_PHASE_COPY_BACK,	/* C out of an object, where it had to be */
+	ORK_PHASES
+};
+
+struct ork_profile {
+	struct {
+		uint64_t calls, ns;
+		uint64_t bytes;			/* that the phase copied or emitted */
+		/* Cleaned (submit) and invalidated (wait), by the driver's counters. */
+		uint64_t bytes_maintained;
+	} phase[ORK_PHASES];
+	uint64_t products;		/* ork_matmul_start() calls that were submitted */
+	uint64_t ioctls;		/* of those calls and their waits */
+	uint64_t bytes_written_cpu;	/* operands, packed weights and chains that the CPU wrote for those calls */
+	uint64_t bytes_written_npu;	/* results */
+	uint64_t bytes_window;		/* cleaned only because whole data banks may be fetched */
+	uint64_t busy_ns;		/* of all cores */
+};
+
+/**
+ * ork_profile_enable - count from now on, from zero
+ *
+ * Also with ORK_PROF=1 in the environment at ork_open(): then ork_close() prints the table to standard
+ * error. While on, each product asks the driver for its counters, in ioctls that are not counted.
+ */
+void ork_profile_enable(struct ork *ork, bool on);
+void ork_profile_get(const struct ork *ork, struct ork_profile *profile);
+const char *ork_phase_name(enum ork_phase phase);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of libork know of each other. */
+#ifndef ORK_PRIVATE_H
+#define ORK_PRIVATE_H
+
+#include <drm/ork_regs.h>
+#include "ork.h"
+#include "ork_backend.h"
+
+/* --- device ----------------------------------------------------------------------------------- */
+
+struct ork {
+	const struct ork_backend *backend;
+	void *dev;			/* the backend's */
+	void *model;			/* from dlopen(); NULL: the kernel's device */
+	char *name;
+	struct drm_ork_device_info info;
+	bool profiling;
+	bool print_profile;
+	uint32_t in_flight;		/* products started and not waited for; kept while profiling */
+	struct drm_ork_counters counted;	/* what the profile has taken in */
+	struct ork_profile profile;
+	char error[256];
+};
+
+struct ork_bo {
+	struct ork *ork;
+	void *data;
+	uint64_t size;
+	uint32_t handle;
+	uint32_t iova;
+};
+
+/* Sets the text for ork_error() and returns @error. */
+int ork_fail(struct ork *ork, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Opens the node @path, or with NULL the first that belongs to the ork driver; @name is allocated.
+ */
+int ork_kernel_open(const char *path, const struct ork_backend **backend, void **dev, char **name);
+
+/* --- plan ------------------------------------------------------------------------------------- */
+
+struct ork_type_info {
+	uint32_t in_bytes, out_bytes;
+	uint32_t kernels;			/* columns of one kernel group */
+	uint32_t in_precision, out_precision;	/* ORK_PRECISION_* */
+};
+
+/* NULL for a number that is no type. */
+const struct ork_type_info *ork_type_info(enum ork_type type);
+
+/* -EINVAL with why in @reason, or 0: does B of this size have a packed form? */
+int ork_check_weights(const struct ork_type_info *type, uint32_t k, uint32_t n, char *reason, size_t size);
+
+/*
+ * One program of a plan: the rows and columns of C that it computes, and how it uses the
+ * convolution buffer.
+ */
+struct ork_program {
+	uint32_t m, rows;
+	uint32_t n, cols;
+	uint32_t data_banks, weight_banks;
+	uint32_t entries;			/* ORK_CBUF_ENTRY_BYTES of one row */
+	uint32_t grains;			/* rows fetched before computing starts */
+};
+
+/*
+ * Program @index of the chain of @core: the tiles of M follow each other, so that the columns'
+ * weights stay the same.
+ */
+void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_t index, struct ork_program *program);
+
+struct ork_range {
+	uint64_t offset, length, stride;
+	uint32_t rows;
+};
+
+/*
+ * The bytes of an object that the programs may fetch as activations, A's own included: data is
+ * fetched in whole banks, so each program's part is rounded up to those. @offset: of A in the
+ * object; @stride: of its rows in bytes; @size: of the object, behind which nothing is mapped.
+ * Returns the number of ranges, which do not overlap.
+ */
+uint32_t ork_plan_window(const struct ork_matmul_plan *plan, uint64_t offset, uint64_t stride, uint64_t size,
+			 struct ork_range range[2]);
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+/* Registers and tail. */
+#define ORK_MATMUL_REGISTERS	108
+#define ORK_MATMUL_BYTES	((ORK_MATMUL_REGISTERS + ORK_PROGRAM_TAIL_WORDS) * 8u)
+
+/* Where a product's matrices lie on the NPU. */
+struct ork_operands {
+	uint32_t a, b, c;		/* IOVAs */
+	uint32_t a_stride, c_stride;	/* of rows, in bytes */
+};
+
+/* Appends the programs of @core. Returns the chain's error. */
+int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan, uint32_t core,
+		    const struct ork_operands *operands);
+
+/* Room for @words words of the open program, or NULL with the chain's error set. */
+uint64_t *ork_chain_reserve(struct ork_chain *chain, uint32_t words);
+
+/* The block that has @reg, as a target of a register command; 0: none that a program may write. */
+static inline uint32_t ork_reg_target(uint32_t reg)
+{
+	switch (reg >> 12) {
+	case 1: return ORK_TARGET_CNA;
+	case 3: return ORK_TARGET_CORE;
+	case 4: return ORK_TARGET_DPU;
+	case 5: return ORK_TARGET_RDMA;
+	case 6: return ORK_TARGET_PPU;
+	case 7: return ORK_TARGET_PPU_RDMA;
+	default: return 0;
+	}
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+struct ork_weights {
+	struct ork *ork;
+	struct ork_bo *bo;
+	const struct ork_type_info *type;
+	uint32_t k, n;
+	uint64_t bytes;
+	bool dirty;			/* the CPU wrote it since it was last cleaned */
+};
+
+/* --- profiler --------------------------------------------------------------------------------- */
+
+/* The time, or 0 if nothing is profiled. */
+uint64_t ork_profile_begin(const struct ork *ork);
+void ork_profile_end(struct ork *ork, enum ork_phase phase, uint64_t begin, uint64_t bytes);
+/*
+ * Around a product's submit and behind its wait: take in what the driver maintained. Nothing if
+ * nothing is profiled.
+ */
+void ork_profile_before_submit(struct ork *ork);
+void ork_profile_after_submit(struct ork *ork);
+void ork_profile_after_wait(struct ork *ork, bool done, uint64_t busy_ns);
+void ork_profile_print(const struct ork *ork);
+
+uint64_t ork_now(void);
+
+static inline uint64_t ork_div_up(uint64_t value, uint64_t step)
+{
+	return (value + step - 1) / step;
+}
+
+static inline uint64_t ork_round_up(uint64_t value, uint64_t step)
+{
+	return ork_div_up(value, step) * step;
+}
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/* Packing B. The index formulas are those of weights that boards compute with. */
+#include "fake.h"
+
+struct shape {
+	enum ork_type type;
+	uint32_t k, n, extra;		/* elements that the stride has beyond the row */
+};
+
+static const struct shape shapes[] = {
+	{ ORK_FP16_FP32, 32, 16, 0 }, { ORK_FP16_FP16, 64, 48, 5 }, { ORK_FP16_FP32, 256, 112, 1 },
+	{ ORK_INT8_INT32, 32, 32, 0 }, { ORK_INT8_INT32, 96, 64, 3 }, { ORK_INT8_INT32, 224, 160, 7 },
+};
+
+/* Any two elements near each other differ. */
+static uint16_t element(uint32_t k, uint32_t n)
+{
+	return (uint16_t)(k * 251 + n * 7 + 1);
+}
+
+static uint64_t packed_index(const struct shape *s, uint32_t k, uint32_t n)
+{
+	if (s->type == ORK_INT8_INT32)
+		return ((uint64_t)(n / 32) * (s->k / 32) + k / 32) * 1024 + (n % 32) * 32 + k % 32;
+	return ((uint64_t)(n / 16) * (s->k / 32) + k / 32) * 512 + (n % 16) * 32 + k % 32;
+}
+
+static void store(const struct shape *s, void *array, uint64_t index, uint16_t value)
+{
+	if (s->type == ORK_INT8_INT32)
+		((uint8_t *)array)[index] = (uint8_t)value;
+	else
+		((uint16_t *)array)[index] = value;
+}
+
+static void *make_b(const struct shape *s, size_t stride, bool transposed)
+{
+	uint32_t esz = s->type == ORK_INT8_INT32 ? 1 : 2, k, n;
+	void *b = malloc(((transposed ? s->n : s->k) - 1) * stride * esz + (transposed ? s->k : s->n) * esz);
+
+	for (k = 0; k < s->k; k++)
+		for (n = 0; n < s->n; n++)
+			store(s, b, transposed ? n * stride + k : k * stride + n, element(k, n));
+	return b;
+}
+
+static void check_shape(struct ork *ork, const struct shape *s, bool transposed)
+{
+	size_t stride = (transposed ? s->k : s->n) + s->extra, bytes = (size_t)s->k * s->n;
+	void *b = make_b(s, stride, transposed), *expected;
+	struct ork_weights *weights;
+	uint32_t k, n;
+
+	if (s->type != ORK_INT8_INT32)
+		bytes *= 2;
+	expected = malloc(bytes);
+	for (k = 0; k < s->k; k++)
+		for (n = 0; n < s->n; n++)
+			store(s, expected, packed_index(s, k, n), element(k, n));
+	CHECK_EQUAL(ork_weights_create(ork, s->type, s->k, s->n, &weights), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, b, stride, transposed ? ORK_TRANSPOSED : 0), 0);
+	CHECK(!memcmp(fake.object[0].data, expected, bytes), "type %d, %u x %u%s", s->type, s->k, s->n,
+	      transposed ? ", transposed" : "");
+	ork_weights_destroy(weights);
+	free(expected);
+	free(b);
+}
+
+static void every_element_goes_where_the_npu_looks_for_it(void)
+{
+	struct ork *ork = fake_open();
+	size_t i;
+
+	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		check_shape(ork, &shapes[i], false);
+		check_shape(ork, &shapes[i], true);
+	}
+}
+
+static void loading_cleans_what_was_packed_once(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights;
+	uint16_t b[32 * 48] = { 0 };
+
+	ork_weights_create(ork, ORK_FP16_FP32, 32, 48, &weights);
+	CHECK_EQUAL(ork_weights_load(weights), 0);
+	CHECK_EQUAL(fake.syncs, 0);
+	ork_weights_pack(weights, b, 48, 0);
+	CHECK_EQUAL(ork_weights_load(weights), 0);
+	CHECK_EQUAL(ork_weights_load(weights), 0);
+	CHECK_EQUAL(fake.syncs, 1);
+	CHECK_EQUAL(fake.synced.flags, DRM_ORK_EXTENT_TO_DEVICE);
+	CHECK_EQUAL(fake.synced.offset, 0);
+	CHECK_EQUAL(fake.synced.length, 32 * 48 * 2);
+	ork_weights_destroy(weights);
+}
+
+static void wrong_weights_are_refused_with_value_and_limit(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights;
+	uint16_t b[64 * 32] = { 0 };
+
+	CHECK_EQUAL(ork_weights_create(ork, (enum ork_type)9, 64, 32, &weights), -EINVAL);
+	CHECK(strstr(ork_error(ork), "type = 9"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, 40, 32, &weights), -EINVAL);
+	CHECK(strstr(ork_error(ork), "k = 40") && strstr(ork_error(ork), "32"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_create(ork, ORK_INT8_INT32, 64, 16, &weights), -EINVAL);
+	CHECK(strstr(ork_error(ork), "n = 16") && strstr(ork_error(ork), "32"), "%s", ork_error(ork));
+	CHECK(!weights, "a handle in spite of the failure");
+
+	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, 64, 32, &weights), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, b, 31, 0), -EINVAL);
+	CHECK(strstr(ork_error(ork), "31") && strstr(ork_error(ork), "32"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_pack(weights, b, 63, ORK_TRANSPOSED), -EINVAL);
+	CHECK(strstr(ork_error(ork), "63") && strstr(ork_error(ork), "64"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_pack(weights, b, 64, 2), -EOPNOTSUPP);
+	ork_weights_destroy(weights);
+}
+
+int main(void)
+{
+	RUN(every_element_goes_where_the_npu_looks_for_it);
+	RUN(loading_cleans_what_was_packed_once);
+	RUN(wrong_weights_are_refused_with_value_and_limit);
+	return test_result();
+}
