@@ -215,13 +215,18 @@ static void test_order(void)
 	rig_get(&rig, C, c, sizeof(c));
 	for (uint32_t i = 0; i < 5; i++)
 		for (uint32_t n = 0; n < 16; n++) {
-			volatile float sum = 0;
+			volatile float sum = 0, part = 0;
 
-			for (uint32_t k = 0; k < ORDER_K; k++)
-				sum = sum + (float)(rig_half(a[i][k]) * rig_half(b[n][k]));
+			for (uint32_t k = 0; k < ORDER_K; k++) {
+				part = part + (float)(rig_half(a[i][k]) * rig_half(b[n][k]));
+				if (k % 32 == 31) {
+					sum = sum + part;
+					part = 0;
+				}
+			}
 			good &= c[i][n] == sum;
 		}
-	ok(good, "sums are added in ascending order of channels, rounded each time");
+	ok(good, "32 channels are summed in ascending order, then added, rounded each time");
 	rig_fini(&rig);
 }
 
