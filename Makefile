@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+# The way in. `make help` tells what there is.
+
+SHELL := /bin/bash
+ARCH ?= host
+ifeq ($(filter host arm64,$(ARCH)),)
+$(error ARCH=$(ARCH): it is host (this machine) or arm64 (the emulated board))
+endif
+
+B := build/$(ARCH)
+PREFIX ?= /usr/local
+KDIR ?= /lib/modules/$(shell uname -r)/build
+CACHE := $(or $(ORK_CACHE),$(HOME)/.cache/ork)
+# Where set-up keeps the kernel, its headers and QEMU's: absent on a board, which needs none of them.
+-include $(CACHE)/env.mk
+
+ifeq ($(ARCH),arm64)
+CC := aarch64-linux-gnu-gcc
+AR := aarch64-linux-gnu-ar
+LIBDRM_CFLAGS := -I$(GUEST_ROOT)/usr/include -I$(GUEST_ROOT)/usr/include/libdrm
+LIBDRM_LIBS := -L$(GUEST_ROOT)/usr/lib/aarch64-linux-gnu -ldrm
+else
+LIBDRM_CFLAGS := $(shell pkg-config --cflags libdrm 2>/dev/null)
+LIBDRM_LIBS := $(shell pkg-config --libs libdrm 2>/dev/null)
+endif
+
+CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -Iuapi $(LIBDRM_CFLAGS)
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+# Of the guest. The one of `make modules` lies beside its sources.
+GUEST_MODULE := build/arm64/module/drivers/accel/ork/ork.ko
+INITRAMFS := build/arm64/initramfs.cpio
+GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/build/arm64/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+# A sub-make runs in parallel, unless the caller has said how.
+QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: all run test setup unit check-static board guest vm vm-shell modules install clean help FORCE
+all:
+
+# Told at once, and not by the compiler a file at a time.
+ifneq ($(filter all install unit,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(LIBDRM_LIBS),)
+$(error libdrm is missing: apt-get install pkg-config libdrm-dev)
+endif
+endif
+
+# What a part builds it adds to ALL; its host unit tests to UNIT_TESTS; the emulated board to BOARD;
+# what `make install` installs to INSTALL_BIN, _LIB, _INCLUDE, _INCLUDE_DRM and _PKGCONFIG.
+include lib/lib.mk model/model.mk tools/tools.mk
+ifdef KSELFTEST
+include selftests/selftests.mk
+endif
+ifdef QEMU_SRC
+include model/qemu/qemu.mk
+endif
+
+all: $(ALL)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+-include $(shell [ ! -d $(B) ] || find $(B) -name '*.d')
+
+# --- what a newcomer runs ----------------------------------------------------------------------------
+
+run: setup
+	@echo "building the board, the module, the library and the tools"
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	@selftests/vm/run.sh
+
+test: setup
+	@selftests/summary.sh
+
+setup:
+	@selftests/env/setup.sh
+
+unit: $(UNIT_TESTS)
+	@selftests/unit.sh $(UNIT_TESTS)
+
+check-static: setup
+	@selftests/check/check.sh
+
+# --- the emulated board ------------------------------------------------------------------------------
+
+board: $(BOARD)
+
+guest: $(INITRAMFS)
+
+vm vm-shell: setup
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	@selftests/vm/vm.sh $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
+
+ifeq ($(ARCH),arm64)
+$(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean $(CACHE)/env.mk $(ALL) \
+		$(GUEST_MODULE)
+	$< $@
+
+$(GUEST_MODULE): FORCE
+	@selftests/env/module-copy.sh build/arm64/module
+	@$(MAKE) -s $(GUEST_KBUILD) modules 2> >(grep -v 'Skipping BTF generation' >&2)
+endif
+
+# --- on a board --------------------------------------------------------------------------------------
+
+modules:
+	@[ -d $(KDIR) ] || { echo "no kernel headers in $(KDIR): install them, or say KDIR=..." >&2; exit 1; }
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/drm)
+	install -m 755 $(INSTALL_BIN) $(DESTDIR)$(PREFIX)/bin
+	cp -P $(INSTALL_LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(INSTALL_PKGCONFIG) $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(INSTALL_INCLUDE) $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(INSTALL_INCLUDE_DRM) $(DESTDIR)$(PREFIX)/include/drm
+ifneq ($(wildcard drivers/accel/ork/ork.ko),)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR))
+endif
+
+clean:
+	rm -rf build modules.order Module.symvers .*.cmd
+	find drivers -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
+		-o -name modules.order | xargs rm -f
+
+help:
+	@echo 'make run           train a network on the emulated board, and print what it cost'
+	@echo 'make test          all the tests'
+	@echo 'make unit          the host unit tests alone'
+	@echo 'make check-static  the static checks alone'
+	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
+	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh'
+	@echo
+	@echo 'make               library, tools and tests for this machine'
+	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'
+	@echo 'make install       library, headers, tools, and the module if it is built: PREFIX=$(PREFIX), DESTDIR='
+	@echo 'make clean'

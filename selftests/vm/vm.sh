@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Boots the stock kernel on the emulated board, with ork.ko loaded, and runs a command in it.
+set -euo pipefail
+
+usage() {
+	cat <<-END
+		usage: vm.sh [OPTION]... -- COMMAND [ARGUMENT]...
+		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
+		  --latency-us N                  time added to each program (default 0)
+		  --memory MB                     guest RAM (default 1024)
+		  --smp N                         CPUs (default 2)
+		  --seed N                        of the evictions (default 1)
+		  --out DIR                       what the guest sees as /out; gets dmesg, console and
+		                                  npu-log too (default build/vm)
+		  --timeout S                     default 300
+		  --append STRING                 more for the kernel's command line
+		  --shell                         keep the terminal, for an interactive command
+		Exit status: COMMAND's; 124 out of time; 125 the guest did not come to its end;
+		123 COMMAND succeeded, but the kernel complained or ork.ko did not unload.
+	END
+	exit 2
+}
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=strict latency=0 memory=1024 smp=2 seed=1 out=$top/build/vm limit=300 append='' shell=
+board=$top/build/host/libork-board.so
+initramfs=$top/build/arm64/initramfs.cpio
+# shellcheck source=/dev/null
+. "${ORK_CACHE:-$HOME/.cache/ork}/env.mk"
+
+need_number() {
+	[[ $2 =~ ^[0-9]+$ ]] || { echo "vm.sh: $1 $2: a number is wanted" >&2; exit 2; }
+}
+
+parse() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--shell) shell=1; shift; continue ;;
+		--) shift; break ;;
+		--*) [ $# -ge 2 ] || usage ;;
+		*) break ;;
+		esac
+		case $1 in
+		--latency-us | --memory | --smp | --seed | --timeout) need_number "$1" "$2" ;;
+		esac
+		case $1 in
+		--cache) cache=$2 ;;
+		--latency-us) latency=$2 ;;
+		--memory) memory=$2 ;;
+		--smp) smp=$2 ;;
+		--seed) seed=$2 ;;
+		--out) out=$2 ;;
+		--timeout) limit=$2 ;;
+		--append) append=$2 ;;
+		*) usage ;;
+		esac
+		shift 2
+	done
+	command=("$@")
+	[ ${#command[@]} -gt 0 ] || usage
+}
+
+# In the quotes of a POSIX shell.
+quoted() {
+	local word
+	for word in "$@"; do
+		printf "'%s' " "${word//\'/\'\\\'\'}"
+	done
+}
+
+# Whatever ends this script, a kill -9 included, ends QEMU too. The LD_PRELOAD is for QEMU alone.
+start_qemu() {
+	local input=/dev/null signals=on
+	# An interactive command gets the terminal's Ctrl-C, QEMU does not.
+	[ -z "$shell" ] || { input=/dev/stdin signals=off; }
+	setpriv --pdeathsig TERM timeout --foreground -k 5 "$limit" \
+		setpriv --pdeathsig KILL env LD_PRELOAD="$board" qemu-system-aarch64 \
+		-M "rk3588-npu,cache=$cache,npu-latency-us=$latency,seed=$seed,npu-log=${out//,/,,}/npu-log" \
+		-cpu cortex-a76 -smp "$smp" -m "$memory" -display none -monitor none -nic none -no-reboot \
+		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
+		-append "console=ttyAMA0 panic=-1 log_buf_len=4M $append" \
+		-serial "file:${out//,/,,}/console" -device virtio-serial-pci \
+		-chardev "stdio,id=terminal,signal=$signals" -device virtconsole,chardev=terminal \
+		-virtfs "local,path=${out//,/,,},mount_tag=out,security_model=none" \
+		<"$input" &
+	qemu=$!
+}
+
+stop_qemu() {
+	kill "$qemu" 2>/dev/null || true
+	wait "$qemu" || true
+}
+
+# What the kernel complained about if it did, else the last that it said.
+last_words() {
+	echo "vm.sh: $1; from $out/console:"
+	touch "$out/console"
+	! "$top/selftests/vm/dmesg-clean" --file "$out/console" | head -20 | grep . || return 0
+	tail -5 "$out/console"
+}
+
+# verdict STATUS-OF-QEMU: the status that the guest left, or why there is none.
+verdict() {
+	local status
+	if [ "$1" = 124 ]; then
+		last_words "no end after $limit s" >&2
+		return 124
+	elif [ ! -s "$out/status" ]; then
+		last_words "the guest did not come to its end" >&2
+		return 125
+	fi
+	status=$(cat "$out/status")
+	[ -s "$out/kernel-complaints" ] || return "$status"
+	echo "vm.sh: the kernel complained; all of its log is in $out/dmesg:" >&2
+	head -20 "$out/kernel-complaints" >&2
+	[ "$status" != 0 ] || status=123
+	return "$status"
+}
+
+parse "$@"
+for file in "$board" "$initramfs"; do
+	[ -e "$file" ] || { echo "vm.sh: $file is missing: make vm builds it" >&2; exit 125; }
+done
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+rm -f "$out"/{status,dmesg,kernel-complaints,console,npu-log}
+# QEMU leaves lines as they are unless it is the terminal's: no second carriage return then.
+{ [ -n "$shell" ] || echo "stty -onlcr"; quoted "${command[@]}"; } >"$out/command"
+
+trap 'stop_qemu; exit 130' INT TERM HUP
+start_qemu
+ended=0
+wait "$qemu" || ended=$?
+trap - INT TERM HUP
+verdict "$ended"
