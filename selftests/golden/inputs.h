@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The operands of the golden products, and the hash of a result. Integers only up to the last, exact scaling, so that
+ * they are the same bits on every machine.
+ */
+#ifndef GOLDEN_INPUTS_H
+#define GOLDEN_INPUTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32 };
+
+#define GOLDEN_A	0u
+#define GOLDEN_B	1u
+
+/* Counter-based (the output function of splitmix64), so that an element does not depend on its matrix's strides. */
+static inline uint64_t golden_random(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
+{
+	uint64_t z = seed * 0x9e3779b97f4a7c15u + ((uint64_t)matrix << 60) + (row << 30) + column;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+/*
+ * Eleven bits of significand over four binades: every value is an fp16 and every product an fp32, exactly, while sums
+ * must round, so that the order of the additions is in the bits of the result.
+ */
+static inline double golden_fp16(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
+{
+	uint64_t random = golden_random(seed, matrix, row, column);
+	int32_t significand = (int32_t)(random % 2047) - 1023;
+	uint32_t binade = (random >> 32) % 4;
+
+	return (double)significand / (double)(1u << (10 + binade));
+}
+
+static inline int8_t golden_int8(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
+{
+	return (int8_t)(golden_random(seed, matrix, row, column) % 256 - 128);
+}
+
+#define GOLDEN_HASH_START	0xcbf29ce484222325u
+
+/* FNV-1a, 64 bits; to be called row after row, without what lies between rows. */
+static inline uint64_t golden_hash(uint64_t hash, const void *data, size_t bytes)
+{
+	const uint8_t *byte = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3u;
+	return hash;
+}
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes golden/matmul.tsv: the hash of every golden product, from the formula and from nothing that is tested.
+ *
+ * What the NPU computes: int8 exactly; fp16 as fp32 sums of the exact products of 32 ascending k, summed in ascending order, rounded to
+ * nearest-even at every addition, and for an fp16 result once more at the end.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "inputs.h"
+
+static const char *const type_names[] = { "fp16_fp32", "fp16_fp16", "int8_int32" };
+
+static const struct golden_case {
+	enum golden_type type;
+	uint32_t m, k, n, lda, ldc;
+} cases[] = {
+	{ FP16_FP32, 8, 2048, 256, 2048, 256 },
+	{ FP16_FP32, 128, 1024, 256, 1024, 256 },
+	{ FP16_FP32, 256, 2048, 256, 2048, 256 },
+	{ FP16_FP32, 1, 32, 16, 32, 16 },	/* the smallest */
+	{ FP16_FP32, 33, 96, 48, 96, 48 },	/* a tile for each core, a row over a power of two */
+	{ FP16_FP32, 16, 2048, 112, 2048, 112 },	/* seven tiles over three cores */
+	{ FP16_FP32, 128, 1024, 256, 1056, 272 },	/* in place, rows apart */
+	{ FP16_FP16, 128, 1024, 256, 1024, 256 },
+	{ FP16_FP16, 8, 2048, 256, 2048, 256 },
+	{ FP16_FP16, 17, 128, 96, 128, 96 },	/* one cache line of a row for each core */
+	{ FP16_FP16, 5, 64, 16, 64, 16 },	/* rows of half a cache line */
+	{ INT8_INT32, 128, 1024, 256, 1024, 256 },
+	{ INT8_INT32, 64, 4096, 512, 4096, 512 },
+	{ INT8_INT32, 7, 96, 96, 96, 96 },
+	{ INT8_INT32, 64, 512, 96, 528, 112 },	/* in place, rows apart */
+};
+
+static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
+{
+	float *a = malloc(sizeof(*a) * c->k), *row = malloc(sizeof(*row) * c->n), *b = malloc(sizeof(*b) * c->k * c->n);
+	float *part = calloc(c->n, sizeof(*part));
+	uint64_t hash = GOLDEN_HASH_START;
+
+	if (!a || !row || !b || !part)
+		abort();
+	for (uint32_t k = 0; k < c->k; k++)
+		for (uint32_t n = 0; n < c->n; n++)
+			b[(size_t)k * c->n + n] = (float)golden_fp16(seed, GOLDEN_B, k, n);
+	for (uint32_t m = 0; m < c->m; m++) {
+		for (uint32_t k = 0; k < c->k; k++)
+			a[k] = (float)golden_fp16(seed, GOLDEN_A, m, k);
+		for (uint32_t n = 0; n < c->n; n++)
+			row[n] = 0;
+		for (uint32_t k = 0; k < c->k; k++)
+			for (uint32_t n = 0; n < c->n; n++) {
+				part[n] += a[k] * b[(size_t)k * c->n + n];
+				if (k % 32 < 31)
+					continue;
+				row[n] += part[n];
+				part[n] = 0;
+			}
+		for (uint32_t n = 0; n < c->n; n++) {
+			_Float16 narrow = (_Float16)row[n];
+
+			hash = c->type == FP16_FP16 ? golden_hash(hash, &narrow, sizeof(narrow)) :
+						      golden_hash(hash, &row[n], sizeof(row[n]));
+		}
+	}
+	free(part);
+	free(b);
+	free(row);
+	free(a);
+	return hash;
+}
+
+static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
+{
+	uint64_t hash = GOLDEN_HASH_START;
+
+	for (uint32_t m = 0; m < c->m; m++)
+		for (uint32_t n = 0; n < c->n; n++) {
+			int32_t sum = 0;
+
+			for (uint32_t k = 0; k < c->k; k++)
+				sum += golden_int8(seed, GOLDEN_A, m, k) * golden_int8(seed, GOLDEN_B, k, n);
+			hash = golden_hash(hash, &sum, sizeof(sum));
+		}
+	return hash;
+}
+
+int main(void)
+{
+	printf("# type\tm\tk\tn\tlda\tldc\tseed\tfnv1a64 of C's rows; written by golden/reference.c\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct golden_case *c = &cases[i];
+		uint64_t seed = i + 1;
+		uint64_t hash = c->type == INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
+
+		printf("%s\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%016" PRIx64 "\n", type_names[c->type], c->m, c->k, c->n, c->lda,
+		       c->ldc, seed, hash);
+	}
+	return 0;
+}

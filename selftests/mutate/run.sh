@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Applies each of the mutations beside this script to a copy of the tree and runs the suite that has to notice. Prints
+# TAP: a mutation that turns its test red is ok, one that survives is not. The unchanged tree is run first.
+# usage: run.sh [NAME]...   only these mutations
+
+# Functions that are called by the name of a parameter look unreachable.
+# shellcheck disable=SC2317
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+work=$top/build/mutants
+tree=$work/tree
+make=(make --no-print-directory -s "-j$(nproc)")
+number=0 failed=0
+
+result() {
+	number=$((number + 1))
+	[ "$1" = ok ] || failed=1
+	echo "$1 $number - $2"
+}
+
+# Objects keep their times, so that only what a mutation changes is built again.
+copy_tree() {
+	mkdir -p "$tree/build"
+	tar -C "$top" -cf - --exclude='*.cmd' Kbuild Makefile drivers lib model selftests tools uapi | tar -C "$tree" -xf - &&
+		for arch in host arm64; do
+			[ ! -d "$top/build/$arch" ] || cp -a "$top/build/$arch" "$tree/build" || return
+		done
+}
+
+# substitute FILE FROM TO: in place. Fails unless FROM is there exactly once.
+substitute() {
+	local text rest
+	text=$(cat "$1" && echo x) || return
+	text=${text%x}
+	rest=${text#*"$2"}
+	[ "$rest" != "$text" ] || { echo "$1 has no: $2"; return 1; }
+	[ "${rest#*"$2"}" = "$rest" ] || { echo "$1 has more than once: $2"; return 1; }
+	printf '%s' "${text%%"$2"*}$3$rest" >"$1"
+}
+
+# suite host|guest SUITE: builds it in the copy and runs it.
+suite() {
+	cd "$tree" || return
+	if [ "$1" = host ]; then
+		"${make[@]}" ARCH=host "build/host/selftests/san/$2" && "build/host/selftests/san/$2"
+	else
+		"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 guest &&
+			setpriv --pdeathsig TERM selftests/vm/vm.sh --out "$work/vm" --timeout 600 -- run-suites "$2"
+	fi
+} 2>&1 </dev/null
+
+# verdict LOG TEST: red, green, or neither if the test did not come to run.
+verdict() {
+	if tr -d '\r' <"$1" | grep -Eq "^not ok .*\b$2\$"; then
+		echo red
+	elif tr -d '\r' <"$1" | grep -Eq "^ok .*\b$2\$"; then
+		echo green
+	fi
+}
+
+complain() {
+	tail -5 "$1" | tr -d '\r' | sed 's/^/# /'
+}
+
+# mutate NAME FILE WHERE SUITE TEST FROM TO
+mutate() {
+	local log=$work/$1.log
+	if ! substitute "$tree/$2" "$6" "$7" >"$log"; then
+		complain "$log"
+		result "not ok" "$1 does not apply"
+		return
+	fi
+	(suite "$3" "$4") >>"$log"
+	cp "$top/$2" "$tree/$2"
+	case $(verdict "$log" "$5") in
+	red) result ok "$1 is killed by $5" ;;
+	green) result "not ok" "$1 SURVIVED $5" ;;
+	*)
+		complain "$log"
+		result "not ok" "$1: $5 did not run"
+		;;
+	esac
+}
+
+# Calls @1 with NAME FILE WHERE SUITE TEST FROM TO of each mutation that was asked for.
+each_mutation() {
+	local callback=$1 line name='' file where suite_name test from to
+	shift
+	while IFS= read -r line || [ -n "$line" ]; do
+		case $line in
+		"== "*) name=${line#== } from='' to='' ;;
+		"file "*) file=${line#file } ;;
+		"run "*) read -r _ where suite_name <<<"$line" ;;
+		"red "*) test=${line#red } ;;
+		-*) from+=${line#-}$'\n' ;;
+		+*) to+=${line#+}$'\n' ;;
+		"")
+			[ -z "$name" ] || [[ $# -gt 0 && " $* " != *" $name "* ]] ||
+				"$callback" "$name" "$file" "$where" "$suite_name" "$test" "$from" "$to"
+			name=''
+			;;
+		esac
+	done < <(cat "$here/mutations"; echo)
+}
+
+# The suites that are needed, each once.
+declare -A needed
+need() {
+	needed[$3 $4]+="$5 "
+}
+
+# The unchanged tree: what a mutation must turn red is green.
+baseline() {
+	local key log test
+	for key in "${!needed[@]}"; do
+		log=$work/unchanged-${key// /-}.log
+		# shellcheck disable=SC2086
+		(suite $key) >"$log"
+		for test in $(tr ' ' '\n' <<<"${needed[$key]}" | sort -u); do
+			[ "$(verdict "$log" "$test")" = green ] || { complain "$log"; result "not ok" "unchanged, $test is not green"; }
+		done
+	done
+	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"
+}
+
+rm -rf "$work"
+each_mutation need "$@"
+[ ${#needed[@]} -gt 0 ] || { echo "run.sh: no mutation of that name" >&2; exit 2; }
+copy_tree || { result "not ok" "the tree is copied"; exit 1; }
+baseline
+[ $failed = 1 ] || each_mutation mutate "$@"
+echo "1..$number"
+exit $failed
