@@ -638,7 +638,10 @@ static void limits_are_reached(void)
 	}
 }
 
-/* A chain of two whose first program says that the second lies at @next and has @amount beats, less one. */
+/*
+ * A chain of two whose first program says that the second lies at @next and has @amount beats,
+ * less one.
+ */
 static void bad_link(const char *what, uint32_t next, uint32_t amount, enum npu_hang hang)
 {
 	struct rig_program p = rig_matmul_program(&small);
@@ -874,7 +877,10 @@ static void *run_core(void *opaque)
 	return NULL;
 }
 
-/* What the stale read of the first word finds: a thread that resets the core while it is in memory. */
+/*
+ * What the stale read of the first word finds: a thread that resets the core while it is in
+ * memory.
+ */
 struct intruder {
 	struct rig *rig;
 	pthread_t thread;
@@ -947,13 +953,17 @@ static void reset_overtakes_a_callback(void)
 	rig_fini(&rig);
 }
 
-/* Long programs: C is all zeros, and the NPU's results are not. */
+/*
+ * Long programs: C is all zeros, and the NPU's results are not. Much to write and little to
+ * compute, so that a moment taken at random is likely to lie in the writing.
+ */
 #define LONG_PROGRAMS	4095u
-#define LONG_BYTES	(64u * 64 * 4)
+#define LONG_ROWS	512u
+#define LONG_BYTES	(LONG_ROWS * 64 * 4)
 
 static void put_long_chain(struct rig *rig)
 {
-	struct rig_matmul m = shape(ORK_PRECISION_FP16, ORK_PRECISION_FP32, 64, 512, 64);
+	struct rig_matmul m = shape(ORK_PRECISION_FP16, ORK_PRECISION_FP32, LONG_ROWS, 32, 64);
 	struct rig_program p = rig_matmul_program(&m);
 
 	rig_free_operands(rig_fill(rig, &m));
