@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The kselftest suites, for the emulated board and for real ones. On the host, those that use the library run on the NPU
-# model as unit tests.
+# The kselftest suites, for the emulated board and for real ones. On the host, those that use the
+# library run on the NPU model as unit tests.
 
 KERNEL_SUITES := ork_uapi ork_sync ork_submit
 LIB_SUITES := ork_matmul ork_cores
@@ -21,7 +21,7 @@ $(B)/selftests/ork/ork_matmul.o: $(GOLDEN)
 
 $(addprefix $(B)/bin/,$(KERNEL_SUITES)): $(B)/bin/%: $(B)/selftests/ork/%.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $< $(LDFLAGS)
+	$(CC) -o $@ $< $(LDFLAGS) -pthread
 
 $(addprefix $(B)/bin/,$(LIB_SUITES)): $(B)/bin/%: $(B)/selftests/ork/%.o $(B)/lib/libork.so
 	@mkdir -p $(@D)
@@ -49,7 +49,7 @@ $(B)/selftests/san/%_evict.o: selftests/ork/%.c $(GOLDEN)
 $(LIB_SUITE_TESTS): %: %.o $(LIB_SRC:lib/%.c=$(B)/lib/san/%.o) | $(B)/lib/libork-model.so.0
 	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../../lib' $(LIB_LIBS) -lm
 
-# What the products must be, computed from the formula; only a change of the list of products changes the file.
+# What the products must be, computed from the formula. Only another list of products changes it.
 .PHONY: golden
 golden: $(B)/selftests/golden/reference.o
 	$(CC) -o $(B)/selftests/golden/reference $<

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operands of the golden products, and the hash of a result. Integers only up to the last, exact scaling, so that
- * they are the same bits on every machine.
+ * The operands of the golden products, and the hash of a result. Integers only up to the last,
+ * exact scaling, so that they are the same bits on every machine.
  */
 #ifndef GOLDEN_INPUTS_H
 #define GOLDEN_INPUTS_H
@@ -14,8 +14,12 @@ enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32 };
 #define GOLDEN_A	0u
 #define GOLDEN_B	1u
 
-/* Counter-based (the output function of splitmix64), so that an element does not depend on its matrix's strides. */
-static inline uint64_t golden_random(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
+/*
+ * Counter-based (the output function of splitmix64), so that an element does not depend on its
+ * matrix's strides.
+ */
+static inline uint64_t golden_random(uint64_t seed, unsigned int matrix, uint64_t row,
+				     uint64_t column)
 {
 	uint64_t z = seed * 0x9e3779b97f4a7c15u + ((uint64_t)matrix << 60) + (row << 30) + column;
 
@@ -25,8 +29,8 @@ static inline uint64_t golden_random(uint64_t seed, unsigned int matrix, uint64_
 }
 
 /*
- * Eleven bits of significand over four binades: every value is an fp16 and every product an fp32, exactly, while sums
- * must round, so that the order of the additions is in the bits of the result.
+ * Eleven bits of significand over four binades: every value is an fp16 and every product an fp32,
+ * exactly, while sums must round, so that the order of the additions is in the bits of the result.
  */
 static inline double golden_fp16(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
 {

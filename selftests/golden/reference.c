@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes golden/matmul.tsv: the hash of every golden product, from the formula and from nothing that is tested.
+ * Writes golden/matmul.tsv: the hash of every golden product, from the formula and from nothing
+ * that is tested.
  *
- * What the NPU computes: int8 exactly; fp16 as fp32 sums of the exact products of 32 ascending k, summed in ascending order, rounded to
- * nearest-even at every addition, and for an fp16 result once more at the end.
+ * What the NPU computes: int8 exactly; fp16 as fp32 sums of the exact products of 32 ascending k,
+ * summed in ascending order, rounded to nearest-even at every addition, and for an fp16 result once
+ * more at the end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +37,8 @@ static const struct golden_case {
 
 static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
 {
-	float *a = malloc(sizeof(*a) * c->k), *row = malloc(sizeof(*row) * c->n), *b = malloc(sizeof(*b) * c->k * c->n);
+	float *a = malloc(sizeof(*a) * c->k), *row = malloc(sizeof(*row) * c->n),
+	      *b = malloc(sizeof(*b) * c->k * c->n);
 	float *part = calloc(c->n, sizeof(*part));
 	uint64_t hash = GOLDEN_HASH_START;
 
@@ -80,7 +83,8 @@ static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
 			int32_t sum = 0;
 
 			for (uint32_t k = 0; k < c->k; k++)
-				sum += golden_int8(seed, GOLDEN_A, m, k) * golden_int8(seed, GOLDEN_B, k, n);
+				sum += golden_int8(seed, GOLDEN_A, m, k) *
+				       golden_int8(seed, GOLDEN_B, k, n);
 			hash = golden_hash(hash, &sum, sizeof(sum));
 		}
 	return hash;
@@ -88,14 +92,14 @@ static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
 
 int main(void)
 {
-	printf("# type\tm\tk\tn\tlda\tldc\tseed\tfnv1a64 of C's rows; written by golden/reference.c\n");
+	printf("# written by golden/reference.c\n# type\tm\tk\tn\tlda\tldc\tseed\tfnv1a64 of C's rows\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct golden_case *c = &cases[i];
 		uint64_t seed = i + 1;
 		uint64_t hash = c->type == INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
 
-		printf("%s\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%016" PRIx64 "\n", type_names[c->type], c->m, c->k, c->n, c->lda,
-		       c->ldc, seed, hash);
+		printf("%s\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%016" PRIx64 "\n", type_names[c->type],
+		       c->m, c->k, c->n, c->lda, c->ldc, seed, hash);
 	}
 	return 0;
 }

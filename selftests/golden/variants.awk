@@ -6,5 +6,6 @@ BEGIN { FS = "\t" }
 	name = $1 "_" $2 "x" $3 "x" $4
 	if ($5 != $3 || $6 != $4)
 		name = name "_strided"
-	printf "FIXTURE_VARIANT_ADD(golden, %s) { %s, %s, %s, %s, %s, %s, %s, 0x%s };\n", name, toupper($1), $2, $3, $4, $5, $6, $7, $8
+	printf "FIXTURE_VARIANT_ADD(golden, %s) { ", name
+	printf "%s, %s, %s, %s, %s, %s, %s, 0x%s };\n", toupper($1), $2, $3, $4, $5, $6, $7, $8
 }

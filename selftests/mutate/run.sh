@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Applies each of the mutations beside this script to a copy of the tree and runs the suite that has to notice. Prints
-# TAP: a mutation that turns its test red is ok, one that survives is not. The unchanged tree is run first.
+# Applies each of the mutations beside this script to a copy of the tree and runs the suite that has
+# to notice. Prints TAP: a mutation that turns its test red is ok, one that survives is not. The
+# unchanged tree is run first.
 # usage: run.sh [NAME]...   only these mutations
 
 # Functions that are called by the name of a parameter look unreachable.
@@ -24,7 +25,8 @@ result() {
 # Objects keep their times, so that only what a mutation changes is built again.
 copy_tree() {
 	mkdir -p "$tree/build"
-	tar -C "$top" -cf - --exclude='*.cmd' Kbuild Makefile drivers lib model selftests tools uapi | tar -C "$tree" -xf - &&
+	tar -C "$top" -cf - --exclude='*.cmd' Kbuild Makefile drivers lib model selftests tools uapi |
+		tar -C "$tree" -xf - &&
 		for arch in host arm64; do
 			[ ! -d "$top/build/$arch" ] || cp -a "$top/build/$arch" "$tree/build" || return
 		done
@@ -48,7 +50,8 @@ suite() {
 		"${make[@]}" ARCH=host "build/host/selftests/san/$2" && "build/host/selftests/san/$2"
 	else
 		"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 guest &&
-			setpriv --pdeathsig TERM selftests/vm/vm.sh --out "$work/vm" --timeout 600 -- run-suites "$2"
+			setpriv --pdeathsig TERM \
+				selftests/vm/vm.sh --out "$work/vm" --timeout 600 -- run-suites "$2"
 	fi
 } 2>&1 </dev/null
 
@@ -120,7 +123,9 @@ baseline() {
 		# shellcheck disable=SC2086
 		(suite $key) >"$log"
 		for test in $(tr ' ' '\n' <<<"${needed[$key]}" | sort -u); do
-			[ "$(verdict "$log" "$test")" = green ] || { complain "$log"; result "not ok" "unchanged, $test is not green"; }
+			[ "$(verdict "$log" "$test")" = green ] && continue
+			complain "$log"
+			result "not ok" "unchanged, $test is not green"
 		done
 	done
 	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"

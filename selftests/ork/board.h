@@ -23,7 +23,8 @@ static inline volatile uint32_t *board_open(void)
 	fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	board = mmap(NULL, ORK_BOARD_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, ORK_BOARD_CONTROL_BASE);
+	board = mmap(NULL, ORK_BOARD_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		     ORK_BOARD_CONTROL_BASE);
 	close(fd);
 	if (board == MAP_FAILED || board[ORK_BOARD_MAGIC / 4] != ORK_BOARD_MAGIC_VALUE ||
 	    board[ORK_BOARD_VERSION / 4] != ORK_BOARD_VERSION_VALUE)
@@ -63,7 +64,10 @@ static inline void board_behave(volatile uint32_t *board)
 	}
 }
 
-/* Where lines are written back only when they are cleaned, what was not cleaned is not seen: only then can a test demand it. */
+/*
+ * Where lines are written back only when they are cleaned, what was not cleaned is not seen: only
+ * then can a test demand it.
+ */
 static inline bool strict_cache(volatile uint32_t *board)
 {
 	return board && board_read(board, ORK_BOARD_CACHE_MODE) == ORK_BOARD_CACHE_STRICT;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the suites that use libork share. They run on the kernel's device, and on the host on the model in their process. */
+/*
+ * What the suites that use libork share. They run on the kernel's device, and on the host on the
+ * model in their process.
+ */
 #ifndef ORK_LIB_TEST_H
 #define ORK_LIB_TEST_H
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One product on one, two and three cores: the same bits, and what they cost, counted by driver, library and board. */
+/*
+ * One product on one, two and three cores: the same bits, and what they cost, counted by driver,
+ * library and board.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <ork.h>
 #include <kselftest_harness.h>
 #include "../golden/inputs.h"
@@ -15,7 +22,10 @@ struct shape {
 	uint32_t m, k, n;
 };
 
-/* Of each type, with N in tiles that three divides and does not, and M over and under a program's rows. */
+/*
+ * Of each type, with N in tiles that three divides and does not, and M over and under a program's
+ * rows.
+ */
 static const struct shape shapes[] = {
 	{ ORK_FP16_FP32, 8, 2048, 256 },
 	{ ORK_FP16_FP32, 200, 256, 112 },
@@ -49,7 +59,8 @@ static uint64_t c_bytes(const struct shape *s)
 	return (uint64_t)s->m * s->n * result_bytes(s->type);
 }
 
-static void fill(const struct shape *s, void *to, unsigned int matrix, uint32_t rows, uint32_t columns)
+static void fill(const struct shape *s, void *to, unsigned int matrix, uint32_t rows,
+		 uint32_t columns)
 {
 	for (uint32_t row = 0; row < rows; row++)
 		for (uint32_t column = 0; column < columns; column++) {
@@ -58,7 +69,8 @@ static void fill(const struct shape *s, void *to, unsigned int matrix, uint32_t 
 			if (s->type == ORK_INT8_INT32)
 				((int8_t *)to)[i] = golden_int8(s->k, matrix, row, column);
 			else
-				((_Float16 *)to)[i] = (_Float16)golden_fp16(s->k, matrix, row, column);
+				((_Float16 *)to)[i] =
+					(_Float16)golden_fp16(s->k, matrix, row, column);
 		}
 }
 
@@ -84,9 +96,12 @@ static int work_pack(struct work *work)
 	return error;
 }
 
-static int work_create(struct ork *ork, struct work *work, const struct shape *s, uint32_t cores, enum ork_sync_mode sync)
+static int work_create(struct ork *ork, struct work *work, const struct shape *s, uint32_t cores,
+		       enum ork_sync_mode sync)
 {
-	struct ork_matmul_desc desc = { .type = s->type, .m = s->m, .k = s->k, .n = s->n, .cores = cores, .sync = sync };
+	struct ork_matmul_desc desc = {
+		.type = s->type, .m = s->m, .k = s->k, .n = s->n, .cores = cores, .sync = sync
+	};
 	int error;
 
 	memset(work, 0, sizeof(*work));
@@ -138,7 +153,8 @@ FIXTURE_TEARDOWN(cores)
 	ork_close(self->ork);
 }
 
-static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self, uint32_t cores, enum ork_sync_mode sync)
+static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self, uint32_t cores,
+		    enum ork_sync_mode sync)
 {
 	for (size_t i = 0; i < SHAPES; i++) {
 		struct work one, other;
@@ -148,7 +164,9 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self
 		ASSERT_EQ(0, work_run(&one));
 		for (unsigned int round = 0; round < 2; round++) {
 			ASSERT_EQ(0, work_run(&other));
-			EXPECT_EQ(0, memcmp(ork_bo_data(one.c), ork_bo_data(other.c), c_bytes(&shapes[i]))) {
+			EXPECT_EQ(0, memcmp(ork_bo_data(one.c), ork_bo_data(other.c),
+					    c_bytes(&shapes[i])))
+			{
 				TH_LOG("shape %zu", i);
 			}
 		}
@@ -233,7 +251,8 @@ TEST_F_TIMEOUT(cores, chain_takes_one_kick_and_one_interrupt, 120)
 			uint32_t kicks = 0;
 			struct work work;
 
-			ASSERT_EQ(0, work_create(self->ork, &work, &shapes[i], cores, ORK_SYNC_LIVE));
+			ASSERT_EQ(0,
+				  work_create(self->ork, &work, &shapes[i], cores, ORK_SYNC_LIVE));
 			plan = ork_matmul_get_plan(work.matmul);
 			core = core_sum(self->ork);
 			file = file_counters(self->ork);
@@ -241,16 +260,21 @@ TEST_F_TIMEOUT(cores, chain_takes_one_kick_and_one_interrupt, 120)
 				kicks = board_sum(self->board, ORK_BOARD_CORE_KICKS);
 			for (unsigned int run = 0; run < RUNS; run++)
 				ASSERT_EQ(0, work_run(&work));
-			EXPECT_EQ(RUNS * plan->cores, core_sum(self->ork).interrupts - core.interrupts);
+			EXPECT_EQ(RUNS * plan->cores,
+				  core_sum(self->ork).interrupts - core.interrupts);
 			EXPECT_EQ(RUNS * plan->cores, core_sum(self->ork).jobs - core.jobs);
-			EXPECT_EQ(RUNS * plan_programs(plan), core_sum(self->ork).programs - core.programs);
+			EXPECT_EQ(RUNS * plan_programs(plan),
+				  core_sum(self->ork).programs - core.programs);
 			EXPECT_EQ(core.resets, core_sum(self->ork).resets);
 			EXPECT_EQ(RUNS, file_counters(self->ork).submits - file.submits);
 			EXPECT_EQ(RUNS * plan->cores, file_counters(self->ork).jobs - file.jobs);
-			EXPECT_EQ(RUNS * plan->cores, file_counters(self->ork).interrupts - file.interrupts);
-			EXPECT_EQ(RUNS * plan_programs(plan), file_counters(self->ork).programs - file.programs);
+			EXPECT_EQ(RUNS * plan->cores,
+				  file_counters(self->ork).interrupts - file.interrupts);
+			EXPECT_EQ(RUNS * plan_programs(plan),
+				  file_counters(self->ork).programs - file.programs);
 			if (self->board)
-				EXPECT_EQ(RUNS * plan->cores, board_sum(self->board, ORK_BOARD_CORE_KICKS) - kicks);
+				EXPECT_EQ(RUNS * plan->cores,
+					  board_sum(self->board, ORK_BOARD_CORE_KICKS) - kicks);
 			work_destroy(&work);
 		}
 }
@@ -277,6 +301,24 @@ TEST_F(cores, chains_of_a_product_run_on_different_cores)
 	work_destroy(&work);
 }
 
+/*
+ * In the place of the C library's: every ioctl of this process, whoever makes it. The model in the
+ * process makes none.
+ */
+static uint64_t ioctls;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	ioctls++;
+	return (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
 TEST_F(cores, product_takes_two_ioctls_on_any_number_of_cores)
 {
 	for (uint32_t cores = 1; cores <= 3; cores++) {
@@ -292,6 +334,11 @@ TEST_F(cores, product_takes_two_ioctls_on_any_number_of_cores)
 		ork_profile_enable(self->ork, false);
 		EXPECT_EQ(RUNS, profile.products);
 		EXPECT_EQ(2 * RUNS, profile.ioctls);
+		/* The profiler's own queries are not in that, and not in these. */
+		ioctls = 0;
+		for (unsigned int run = 0; run < RUNS; run++)
+			ASSERT_EQ(0, work_run(&work));
+		EXPECT_EQ(strcmp(ork_name(self->ork), "model") ? 2 * RUNS : 0, ioctls);
 		work_destroy(&work);
 	}
 }
@@ -310,9 +357,12 @@ static uint64_t written(const struct ork_profile *profile)
 	return profile->bytes_written_cpu + profile->bytes_written_npu;
 }
 
-/* Each byte once: within 5 % of what was written, in the first run with its weights and chains, and in those after it. */
-static void check_maintained(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self, const struct shape *s,
-			     uint32_t cores)
+/*
+ * Each byte once: within 5 % of what was written, in the first run with its weights and chains, and
+ * in those after it.
+ */
+static void check_maintained(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self,
+			     const struct shape *s, uint32_t cores)
 {
 	struct drm_ork_counters before, after;
 	struct ork_profile first, warm;
@@ -330,12 +380,17 @@ static void check_maintained(struct __test_metadata *_metadata, FIXTURE_DATA(cor
 	ork_profile_enable(self->ork, false);
 	after = file_counters(self->ork);
 
-	/* What the library says agrees with the driver's own count, and with the sizes of the matrices. */
-	EXPECT_EQ(after.bytes_cleaned + after.bytes_invalidated - before.bytes_cleaned - before.bytes_invalidated,
+	/*
+	 * What the library says agrees with the driver's own count, and with the sizes of the
+	 * matrices.
+	 */
+	EXPECT_EQ(after.bytes_cleaned + after.bytes_invalidated - before.bytes_cleaned -
+			  before.bytes_invalidated,
 		  maintained(&first) + maintained(&warm));
 	EXPECT_EQ(c_bytes(s), first.bytes_written_npu);
 	EXPECT_EQ(RUNS * c_bytes(s), warm.bytes_written_npu);
-	EXPECT_LE(a_bytes(s) + (uint64_t)s->k * s->n * element_bytes(s->type), first.bytes_written_cpu);
+	EXPECT_LE(a_bytes(s) + (uint64_t)s->k * s->n * element_bytes(s->type),
+		  first.bytes_written_cpu);
 	EXPECT_EQ(RUNS * a_bytes(s), warm.bytes_written_cpu);
 
 	if (ork_info(self->ork)->flags & DRM_ORK_DEVICE_COHERENT)
@@ -407,9 +462,11 @@ TEST_F_TIMEOUT(cores, device_reads_nothing_stale, 120)
 		for (uint32_t cores = 1; cores <= 3; cores++) {
 			struct work work;
 
-			ASSERT_EQ(0, work_create(self->ork, &work, &shapes[i], cores, ORK_SYNC_LIVE));
+			ASSERT_EQ(0,
+				  work_create(self->ork, &work, &shapes[i], cores, ORK_SYNC_LIVE));
 			for (unsigned int run = 0; run < 3; run++) {
-				fill(&shapes[i], ork_bo_data(work.a), GOLDEN_A + run, shapes[i].m, shapes[i].k);
+				fill(&shapes[i], ork_bo_data(work.a), GOLDEN_A + run, shapes[i].m,
+				     shapes[i].k);
 				ASSERT_EQ(0, work_run(&work));
 				ASSERT_EQ(0, work_pack(&work));
 			}
@@ -419,13 +476,15 @@ TEST_F_TIMEOUT(cores, device_reads_nothing_stale, 120)
 	EXPECT_EQ(0u, board_read(self->board, ORK_BOARD_RESULTS_LOST));
 }
 
-/* --- views: A and C inside larger objects, B shared ---------------------------------------------------------------------- */
+/* --- views: A and C inside larger objects, B shared ------------------------------------------- */
 
-static void view(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self, uint32_t m, uint32_t cores)
+static void view(struct __test_metadata *_metadata, FIXTURE_DATA(cores) *self, uint32_t m,
+		 uint32_t cores)
 {
 	const struct shape s = { ORK_FP16_FP32, m, 512, 96 };
 	const uint64_t a_offset = LINE, c_offset = 3 * LINE;
-	struct ork_matrix a = { .offset = a_offset }, c = { .offset = c_offset }, plain_a = { 0 }, plain_c = { 0 };
+	struct ork_matrix a = { .offset = a_offset }, c = { .offset = c_offset }, plain_a = { 0 },
+			  plain_c = { 0 };
 	struct work work;
 
 	ASSERT_EQ(0, work_create(self->ork, &work, &s, cores, ORK_SYNC_LIVE));

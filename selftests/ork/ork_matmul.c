@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Matrix products of libork against static hashes of what they must be (golden/matmul.tsv), from the very first run of fresh
- * objects by a fresh process on, since a run that follows another can be right by what the other left behind.
+ * Matrix products of libork against static hashes of what they must be (golden/matmul.tsv), from
+ * the very first run of fresh objects by a fresh process on, since a run that follows another can
+ * be right by what the other left behind.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,8 +36,8 @@ static const enum ork_type ork_types[] = {
 	[FP16_FP32] = ORK_FP16_FP32, [FP16_FP16] = ORK_FP16_FP16, [INT8_INT32] = ORK_INT8_INT32,
 };
 
-static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t seed, unsigned int matrix, uint32_t row,
-			uint32_t column)
+static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t seed,
+			unsigned int matrix, uint32_t row, uint32_t column)
 {
 	if (v->type == INT8_INT32)
 		*(int8_t *)at = golden_int8(seed, matrix, row, column);
@@ -44,14 +45,15 @@ static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t see
 		*(_Float16 *)at = (_Float16)golden_fp16(seed, matrix, row, column);
 }
 
-static void fill(const FIXTURE_VARIANT(golden) *v, void *to, uint64_t seed, unsigned int matrix, uint32_t rows,
-		 uint32_t columns, uint32_t stride)
+static void fill(const FIXTURE_VARIANT(golden) *v, void *to, uint64_t seed, unsigned int matrix,
+		 uint32_t rows, uint32_t columns, uint32_t stride)
 {
 	uint32_t element = v->type == INT8_INT32 ? 1 : 2;
 
 	for (uint32_t row = 0; row < rows; row++)
 		for (uint32_t column = 0; column < columns; column++)
-			put_element(v, (uint8_t *)to + ((size_t)row * stride + column) * element, seed, matrix, row, column);
+			put_element(v, (uint8_t *)to + ((size_t)row * stride + column) * element,
+				    seed, matrix, row, column);
 }
 
 static void fill_a(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, uint64_t seed)
@@ -83,9 +85,11 @@ FIXTURE_SETUP(golden)
 	self->c_element = variant->type == FP16_FP16 ? 2 : 4;
 	self->in_place = variant->n * self->c_element % 64 == 0;
 	ASSERT_EQ(0, ork_open(TEST_DEVICE, &self->ork));
-	ASSERT_EQ(0, ork_bo_create(self->ork, (uint64_t)variant->m * variant->lda * self->element, 0, &self->a));
+	ASSERT_EQ(0, ork_bo_create(self->ork, (uint64_t)variant->m * variant->lda * self->element,
+				   0, &self->a));
 	ASSERT_EQ(0, ork_bo_create(self->ork, c_room(self, variant), 0, &self->c));
-	ASSERT_EQ(0, ork_weights_create(self->ork, ork_types[variant->type], variant->k, variant->n, &self->b));
+	ASSERT_EQ(0, ork_weights_create(self->ork, ork_types[variant->type], variant->k, variant->n,
+					&self->b));
 	self->c_memory = malloc(c_room(self, variant));
 	ASSERT_NE(NULL, self->c_memory);
 	fill_a(self, variant, variant->seed);
@@ -101,25 +105,35 @@ FIXTURE_TEARDOWN(golden)
 	ork_close(self->ork);
 }
 
-static struct ork_matmul_desc describe(const FIXTURE_VARIANT(golden) *v, uint32_t cores, enum ork_sync_mode sync)
+static struct ork_matmul_desc describe(const FIXTURE_VARIANT(golden) *v, uint32_t cores,
+				       enum ork_sync_mode sync)
 {
 	return (struct ork_matmul_desc){
-		.type = ork_types[v->type], .m = v->m, .k = v->k, .n = v->n, .lda = v->lda, .ldc = v->ldc, .cores = cores,
+		.type = ork_types[v->type],
+		.m = v->m,
+		.k = v->k,
+		.n = v->n,
+		.lda = v->lda,
+		.ldc = v->ldc,
+		.cores = cores,
 		.sync = sync,
 	};
 }
 
-static uint64_t hash_rows(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, const uint8_t *c)
+static uint64_t hash_rows(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
+			  const uint8_t *c)
 {
 	uint64_t hash = GOLDEN_HASH_START;
 
 	for (uint32_t m = 0; m < v->m; m++)
-		hash = golden_hash(hash, c + (size_t)m * v->ldc * self->c_element, (size_t)v->n * self->c_element);
+		hash = golden_hash(hash, c + (size_t)m * v->ldc * self->c_element,
+				   (size_t)v->n * self->c_element);
 	return hash;
 }
 
 /* Bytes between the rows of C that are not the 0x5a which every run finds there. */
-static size_t gaps_touched(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, const uint8_t *c)
+static size_t gaps_touched(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
+			   const uint8_t *c)
 {
 	size_t touched = 0, row = (size_t)v->ldc * self->c_element;
 
@@ -147,7 +161,8 @@ static uint8_t *data_c(const FIXTURE_DATA(golden) *self)
 }
 
 /* A run over a C that the CPU has just written all over. */
-static int run(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, struct ork_matmul *matmul)
+static int run(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
+	       struct ork_matmul *matmul)
 {
 	struct ork_matrix a = { .bo = self->a }, c = matrix_c(self);
 
@@ -156,11 +171,11 @@ static int run(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, str
 }
 
 /*
- * The first run of everything, then one with other operands in the same objects, then the golden one again, twice, the
- * last over a C that the CPU has not written.
+ * The first run of everything, then one with other operands in the same objects, then the golden
+ * one again, twice, the last over a C that the CPU has not written.
  */
-static void check(struct __test_metadata *_metadata, FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
-		  uint32_t cores, enum ork_sync_mode sync)
+static void check(struct __test_metadata *_metadata, FIXTURE_DATA(golden) *self,
+		  const FIXTURE_VARIANT(golden) *v, uint32_t cores, enum ork_sync_mode sync)
 {
 	struct ork_matmul_desc desc = describe(v, cores, sync);
 	struct ork_matrix a = { .bo = self->a }, c = matrix_c(self);
@@ -239,7 +254,8 @@ TEST_F_TIMEOUT(golden, cold_and_warm_from_plain_memory, TIMEOUT_S)
 	free(a.data);
 }
 
-static double element_of_c(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, uint32_t m, uint32_t n)
+static double element_of_c(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
+			   uint32_t m, uint32_t n)
 {
 	const uint8_t *at = data_c(self) + ((size_t)m * v->ldc + n) * self->c_element;
 
@@ -262,17 +278,23 @@ TEST_F_TIMEOUT(golden, cold_with_loaded_weights, TIMEOUT_S)
 	ork_matmul_destroy(matmul);
 }
 
-/* An operand in units in which all of them are whole numbers, and so are exact sums of their products. */
+/*
+ * An operand in units in which all of them are whole numbers, and so are exact sums of their
+ * products.
+ */
 #define UNIT_BITS	13
 
-static int64_t units(const FIXTURE_VARIANT(golden) *v, unsigned int matrix, uint32_t row, uint32_t column)
+static int64_t units(const FIXTURE_VARIANT(golden) *v, unsigned int matrix, uint32_t row,
+		     uint32_t column)
 {
-	return v->type == INT8_INT32 ? golden_int8(v->seed, matrix, row, column) :
-				       (int64_t)ldexp(golden_fp16(v->seed, matrix, row, column), UNIT_BITS);
+	return v->type == INT8_INT32
+		       ? golden_int8(v->seed, matrix, row, column)
+		       : (int64_t)ldexp(golden_fp16(v->seed, matrix, row, column), UNIT_BITS);
 }
 
 /* A row of C, exactly, and the sums of the sizes of what is added up there. */
-static void exact_row(const FIXTURE_VARIANT(golden) *v, uint32_t m, const int32_t *b, int64_t *sum, int64_t *size)
+static void exact_row(const FIXTURE_VARIANT(golden) *v, uint32_t m, const int32_t *b, int64_t *sum,
+		      int64_t *size)
 {
 	memset(sum, 0, sizeof(*sum) * v->n);
 	memset(size, 0, sizeof(*size) * v->n);
@@ -289,8 +311,8 @@ static void exact_row(const FIXTURE_VARIANT(golden) *v, uint32_t m, const int32_
 }
 
 /*
- * All of C within what fp32 sums of this length may err; an fp16 result may be half a unit in its last place off besides.
- * Integers must be exact.
+ * All of C within what fp32 sums of this length may err; an fp16 result may be half a unit in its
+ * last place off besides. Integers must be exact.
  */
 TEST_F_TIMEOUT(golden, close_to_exact_sums, TIMEOUT_S)
 {
@@ -313,9 +335,11 @@ TEST_F_TIMEOUT(golden, close_to_exact_sums, TIMEOUT_S)
 		exact_row(variant, m, b, sum, size);
 		for (uint32_t n = 0; n < variant->n; n++) {
 			double exact = (double)sum[n] * unit;
-			double rounding = variant->type == FP16_FP16 ? fabs(exact) / 2048 + 0x1p-25 : 0;
+			double rounding =
+				variant->type == FP16_FP16 ? fabs(exact) / 2048 + 0x1p-25 : 0;
 
-			wrong += fabs(element_of_c(self, variant, m, n) - exact) > slack * (double)size[n] * unit + rounding;
+			wrong += fabs(element_of_c(self, variant, m, n) - exact) >
+				 slack * (double)size[n] * unit + rounding;
 		}
 	}
 	EXPECT_EQ(0u, wrong);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cache maintenance, by BO_SYNC and by submits: which ranges are taken, which bytes are maintained, and what that costs. */
+/*
+ * Cache maintenance, by BO_SYNC and by submits: which ranges are taken, which bytes are maintained,
+ * and what that costs.
+ */
+#include <pthread.h>
 #include "ork_test.h"
 #include "board.h"
 
@@ -29,7 +33,7 @@ FIXTURE_TEARDOWN(sync)
 	close(self->fd);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- what is refused -------------------------------------------------------------------------- */
 
 TEST_F(sync, sync_rejects_unknown_handle)
 {
@@ -62,10 +66,14 @@ TEST_F(sync, sync_rejects_flags_of_submit)
 {
 	struct drm_ork_extent e = extent(&self->bo, TO, 0, PAGE);
 
-	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)DRM_ORK_EXTENT_READ, sync_extents(self->fd, &e, 1));
-	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)DRM_ORK_EXTENT_WRITE, sync_extents(self->fd, &e, 1));
-	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)(TO | DRM_ORK_EXTENT_NO_SYNC), sync_extents(self->fd, &e, 1));
-	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)(TO | DRM_ORK_EXTENT_CPU_CLEAN), sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)DRM_ORK_EXTENT_READ,
+		       sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)DRM_ORK_EXTENT_WRITE,
+		       sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)(TO | DRM_ORK_EXTENT_NO_SYNC),
+		       sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EOPNOTSUPP, e.flags, (uint32_t)(TO | DRM_ORK_EXTENT_CPU_CLEAN),
+		       sync_extents(self->fd, &e, 1));
 }
 
 TEST_F(sync, sync_rejects_range_past_the_end)
@@ -129,7 +137,8 @@ TEST_F(sync, sync_ignores_stride_of_one_row)
 	}
 	if (device_info(self->fd).flags & DRM_ORK_DEVICE_COHERENT)
 		return;
-	EXPECT_EQ(128u * ARRAY_LENGTH(strides), file_counters(self->fd).bytes_cleaned - before.bytes_cleaned);
+	EXPECT_EQ(128u * ARRAY_LENGTH(strides),
+		  file_counters(self->fd).bytes_cleaned - before.bytes_cleaned);
 }
 
 TEST_F(sync, sync_rejects_device_writes_off_the_line)
@@ -162,7 +171,7 @@ TEST_F(sync, sync_of_the_objects_end_is_a_whole_line)
 	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 0, PAGES * PAGE));
 }
 
-/* --- what is counted ------------------------------------------------------------------------------------------------ */
+/* --- what is counted -------------------------------------------------------------------------- */
 
 struct counted {
 	uint64_t offset, length, stride;
@@ -170,22 +179,22 @@ struct counted {
 	uint64_t cleaned, invalidated;
 };
 
-#define EXPECT_COUNTED(row) do {									\
-	const struct counted *r_ = (row);								\
-	struct drm_ork_extent e_ = extent(&self->bo, r_->flags, r_->offset, r_->length);		\
-	struct drm_ork_counters before_ = file_counters(self->fd), after_;				\
-													\
-	e_.rows = r_->rows;										\
-	e_.stride = r_->stride;										\
-	EXPECT_EQ(0, sync_extents(self->fd, &e_, 1));							\
-	after_ = file_counters(self->fd);								\
-	EXPECT_EQ(1u, after_.sync_calls - before_.sync_calls);						\
-	EXPECT_EQ(r_->cleaned, after_.bytes_cleaned - before_.bytes_cleaned) {				\
-		TH_LOG("of %u rows of %llu at %llu", r_->rows, (unsigned long long)r_->length,		\
-		       (unsigned long long)r_->offset);							\
-	}												\
-	EXPECT_EQ(r_->invalidated, after_.bytes_invalidated - before_.bytes_invalidated);		\
-} while (0)
+/* Syncs the range: the bytes cleaned and invalidated by that. */
+static int sync_counted(int fd, const struct bo *bo, const struct counted *row,
+			struct counted *seen)
+{
+	struct drm_ork_extent e = extent(bo, row->flags, row->offset, row->length);
+	struct drm_ork_counters before = file_counters(fd), after;
+	int error;
+
+	e.rows = row->rows;
+	e.stride = row->stride;
+	error = sync_extents(fd, &e, 1);
+	after = file_counters(fd);
+	seen->cleaned = after.bytes_cleaned - before.bytes_cleaned;
+	seen->invalidated = after.bytes_invalidated - before.bytes_invalidated;
+	return error;
+}
 
 TEST_F(sync, sync_maintains_exactly_the_lines_named)
 {
@@ -213,11 +222,20 @@ TEST_F(sync, sync_maintains_exactly_the_lines_named)
 		{ 1, 0, 0, 0, FROM, 0, 0 },
 		{ 64, 0, 64, 7, TO | FROM, 0, 0 },
 	};
+	struct counted seen;
 
 	if (device_info(self->fd).flags & DRM_ORK_DEVICE_COHERENT)
 		SKIP(return, "nothing is maintained where the device snoops");
-	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
-		EXPECT_COUNTED(&rows[i]);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		EXPECT_EQ(0, sync_counted(self->fd, &self->bo, &rows[i], &seen));
+		EXPECT_EQ(rows[i].cleaned, seen.cleaned) {
+			TH_LOG("%u rows of %llu at %llu", rows[i].rows,
+			       (unsigned long long)rows[i].length,
+			       (unsigned long long)rows[i].offset);
+		}
+		EXPECT_EQ(rows[i].invalidated, seen.invalidated);
+	}
+	EXPECT_EQ(ARRAY_LENGTH(rows), file_counters(self->fd).sync_calls);
 }
 
 TEST_F(sync, sync_of_several_extents_adds_up)
@@ -305,14 +323,14 @@ TEST_F(sync, sync_of_write_combined_objects_checks_and_maintains_nothing)
 	EXPECT_EQ(0u, after.bytes_invalidated - before.bytes_invalidated);
 }
 
-/* --- what it costs --------------------------------------------------------------------------------------------------- */
+/* --- what it costs ---------------------------------------------------------------------------- */
 
-#define BIG		(16u << 20)
+#define BIG		(64u << 20)
 #define COST_TRIES	50
 
 /* Fewest data-cache instructions, and nanoseconds, that a TO_DEVICE of the range took in @tries. */
-static void cheapest(const FIXTURE_DATA(sync) *self, const struct bo *bo, uint64_t offset, uint64_t length,
-		     unsigned int tries, uint32_t *instructions, int64_t *ns)
+static void cheapest(const FIXTURE_DATA(sync) *self, const struct bo *bo, uint64_t offset,
+		     uint64_t length, unsigned int tries, uint32_t *instructions, int64_t *ns)
 {
 	*instructions = UINT32_MAX;
 	*ns = INT64_MAX;
@@ -348,14 +366,19 @@ TEST_F_TIMEOUT(sync, sync_costs_what_it_names_wherever_that_lies, 120)
 	}
 	cheapest(self, &bo, 0, BIG, 2, &instructions, &whole);
 	EXPECT_LE(BIG / LINE, instructions);
-	EXPECT_GE(2 * least, most);
-	EXPECT_LE(100 * most, whole);
+	/* A walk over the pages before it would cost some ten times as much, other load perhaps twice. */
+	EXPECT_GE(5 * least, most);
+	EXPECT_LE(20 * most, whole);
 }
 
-/* --- what the device and the CPU then see ------------------------------------------------------------------------------ */
+/* --- what the device and the CPU then see ----------------------------------------------------- */
 
-/* The device writes @lines lines of the object from @offset on, with int32 of value @value; nothing is maintained. */
-static int device_writes(int fd, const struct bo *bo, uint64_t offset, uint32_t lines, uint32_t value)
+/*
+ * The device writes @lines lines of the object from @offset on, with int32 of value @value; nothing
+ * is maintained.
+ */
+static int device_writes(int fd, const struct bo *bo, uint64_t offset, uint32_t lines,
+			 uint32_t value)
 {
 	struct product p;
 	struct drm_ork_job job;
@@ -365,7 +388,8 @@ static int device_writes(int fd, const struct bo *bo, uint64_t offset, uint32_t 
 		return error;
 	p.gemm.c = bo->iova + offset;
 	product_emit(&p);
-	p.extents[3] = extent(bo, DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_NO_SYNC, offset, lines * LINE);
+	p.extents[3] =
+		extent(bo, DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_NO_SYNC, offset, lines * LINE);
 	job = product_job(&p, 0);
 	error = run_job(fd, &job);
 	bo_close(fd, &p.bo);
@@ -395,7 +419,10 @@ static uint32_t first_other(const uint8_t *bytes, uint32_t from, uint32_t to, ui
 
 #define EXPECT_SEEN(from, to, value, seen)	EXPECT_EQ((to), first_other(seen, from, to, value))
 
-/* Whether the object's first bytes of page @index + 1 do not follow those of page @index in physical memory. */
+/*
+ * Whether the object's first bytes of page @index + 1 do not follow those of page @index in
+ * physical memory.
+ */
 static bool pages_apart(const struct bo *bo, uint32_t index)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -411,7 +438,9 @@ static bool pages_apart(const struct bo *bo, uint32_t index)
 	return got == sizeof(frame) && ((frame[1] - frame[0]) & ((1ull << 55) - 1)) != 1;
 }
 
-/* An object of pages from all over memory. Returns how many of them do not follow the one before. */
+/*
+ * An object of pages from all over memory. Returns how many of them do not follow the one before.
+ */
 static uint32_t scattered_bo(int fd, struct bo *bo)
 {
 	struct bo holes[8 * PAGES];
@@ -429,13 +458,20 @@ static uint32_t scattered_bo(int fd, struct bo *bo)
 	return apart;
 }
 
-/* One segment for the device may be many pages in memory: a call that runs on from the first would clean a stranger's. */
+#define NEED_SCATTERED_BO(fd, bo) do {						\
+	if (!scattered_bo(fd, bo))						\
+		SKIP(return, "an object's pages lie together, or pagemap is secret");	\
+} while (0)
+
+/*
+ * One segment for the device may be many pages in memory: a call that runs on from the first would
+ * clean a stranger's.
+ */
 TEST_F(sync, range_over_a_pages_end_reaches_the_device)
 {
 	uint8_t seen[2 * PAGE];
 
-	if (!scattered_bo(self->fd, &self->bo))
-		SKIP(return, "all of an object's pages lie one behind the other, or pagemap is not for us");
+	NEED_SCATTERED_BO(self->fd, &self->bo);
 	for (uint32_t page = 0; page + 2 <= PAGES; page++) {
 		uint64_t edge = (page + 1) * PAGE;
 
@@ -448,8 +484,7 @@ TEST_F(sync, range_over_a_pages_end_reaches_the_device)
 
 TEST_F(sync, range_over_a_pages_end_reaches_the_cpu)
 {
-	if (!scattered_bo(self->fd, &self->bo))
-		SKIP(return, "all of an object's pages lie one behind the other, or pagemap is not for us");
+	NEED_SCATTERED_BO(self->fd, &self->bo);
 	for (uint32_t page = 0; page + 2 <= PAGES; page++) {
 		uint64_t edge = (page + 1) * PAGE;
 
@@ -477,7 +512,8 @@ TEST_F(sync, range_over_a_pages_end_cleans_two_lines_and_no_stranger)
 		lines = board_read(self->board, ORK_BOARD_LINES_CLEANED) - lines;
 		if (instructions == 2 && lines < least)
 			least = lines;
-		most_instructions = instructions > most_instructions ? instructions : most_instructions;
+		most_instructions =
+			instructions > most_instructions ? instructions : most_instructions;
 	}
 	EXPECT_LE(2u, most_instructions);
 	EXPECT_EQ(2u, least);
@@ -522,7 +558,8 @@ TEST_F(sync, what_was_not_named_is_not_invalidated)
 	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 2 * LINE, LINE));
 	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 5 * LINE, 2 * LINE));
 	for (uint32_t line = 0; line < 8; line++)
-		EXPECT_TRUE(line_holds(self->bo.data + line * LINE, line == 2 || line == 5 || line == 6 ? 64 : 0));
+		EXPECT_TRUE(line_holds(self->bo.data + line * LINE,
+				       line == 2 || line == 5 || line == 6 ? 64 : 0));
 	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 0, 8 * LINE));
 	for (uint32_t line = 0; line < 8; line++)
 		EXPECT_TRUE(line_holds(self->bo.data + line * LINE, 64));
@@ -548,15 +585,21 @@ TEST_F(sync, neighbours_of_what_the_device_wrote_survive)
 	EXPECT_SEEN(3 * LINE, 4 * LINE, 3, seen);
 }
 
-/* Half a line cannot belong to both sides; the ranges that would split one are refused and lose nothing. */
+/*
+ * Half a line cannot belong to both sides; the ranges that would split one are refused and lose
+ * nothing.
+ */
 TEST_F(sync, refused_split_of_a_line_loses_nothing)
 {
-	static const struct { uint64_t offset, length; } splits[] = { { 65, 1 }, { 63, 2 }, { 127, 1 }, { 62, 66 } };
+	static const struct {
+		uint64_t offset, length;
+	} splits[] = { { 65, 1 }, { 63, 2 }, { 127, 1 }, { 62, 66 } };
 
 	self->bo.data[62] = 62;
 	self->bo.data[130] = 130;
 	for (size_t i = 0; i < ARRAY_LENGTH(splits); i++)
-		EXPECT_EQ(-EINVAL, sync_range(self->fd, &self->bo, FROM, splits[i].offset, splits[i].length));
+		EXPECT_EQ(-EINVAL, sync_range(self->fd, &self->bo, FROM, splits[i].offset,
+					      splits[i].length));
 	EXPECT_EQ(62, self->bo.data[62]);
 	EXPECT_EQ(130, self->bo.data[130]);
 }
@@ -595,10 +638,12 @@ TEST_F_TIMEOUT(sync, word_written_last_is_seen, 120)
 	uint64_t word = PROGRAM_C_WORD * sizeof(uint64_t);
 	const int32_t *slot[2];
 	uint32_t old_slots = 0;
+	uint64_t *c_word;
 
 	ASSERT_EQ(0, product_create(self->fd, &p, 2, 32, 32, 1));
 	p.gemm.m = 1;
 	product_emit(&p);
+	c_word = product_program(&p, 0) + PROGRAM_C_WORD;
 	ASSERT_EQ(0, sync_range(self->fd, &p.bo, TO, 0, p.bo.size));
 	for (unsigned int i = 0; i < 3; i++)
 		p.extents[i].flags = DRM_ORK_EXTENT_NO_SYNC;
@@ -609,7 +654,7 @@ TEST_F_TIMEOUT(sync, word_written_last_is_seen, 120)
 		unsigned int now = i % 2;
 
 		memset(p.bo.data + p.c, UNTOUCHED, 2 * 32 * sizeof(int32_t));
-		product_program(&p, 0)[PROGRAM_C_WORD] = regcmd(ORK_DPU_DST_BASE_ADDR, p.gemm.c + now * 128);
+		*c_word = regcmd(ORK_DPU_DST_BASE_ADDR, p.gemm.c + now * 128);
 		ASSERT_EQ(0, sync_range(self->fd, &p.bo, TO, word, sizeof(uint64_t)));
 		ASSERT_EQ(0, run_job(self->fd, &job));
 		old_slots += slot[now][0] != 32 || slot[now][31] != 32 || slot[!now][0] == 32;
@@ -639,12 +684,67 @@ TEST_F(sync, sync_does_not_wait_for_jobs)
 	EXPECT_EQ(0u, product_wrong(&p, 32));
 }
 
-/* --- by submits ---------------------------------------------------------------------------------------------------------- */
+/* --- against close and reclaim ---------------------------------------------------------------- */
+
+#define CLOSE_ROUNDS	300
+#define CLOSE_BYTES	(1u << 20)
+
+struct syncer {
+	int fd;
+	uint32_t handle;
+	_Atomic bool stop;
+	uint32_t synced, missing, other;
+};
+
+static void *sync_again_and_again(void *opaque)
+{
+	struct syncer *syncer = opaque;
+	struct bo bo = { .handle = syncer->handle };
+
+	while (!syncer->stop) {
+		int error = sync_range(syncer->fd, &bo, TO | FROM, 0, CLOSE_BYTES);
+
+		syncer->synced += !error;
+		syncer->missing += error == -ENOENT;
+		syncer->other += error && error != -ENOENT;
+	}
+	return NULL;
+}
+
+/*
+ * The object, and its pages, go away and come back under the syncs, with the kernel reclaiming what
+ * it can.
+ */
+TEST_F_TIMEOUT(sync, sync_against_close_finds_the_object_or_does_not, 60)
+{
+	struct syncer syncer = { .fd = self->fd };
+	int caches = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+	pthread_t thread;
+	struct bo bo;
+
+	ASSERT_EQ(0, bo_create(self->fd, CLOSE_BYTES, &bo));
+	syncer.handle = bo.handle;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sync_again_and_again, &syncer));
+	for (unsigned int i = 0; i < CLOSE_ROUNDS; i++) {
+		bo_close(self->fd, &bo);
+		if (i % 50 == 0 && caches >= 0)
+			EXPECT_EQ(1, write(caches, "3", 1));
+		ASSERT_EQ(0, bo_create(self->fd, CLOSE_BYTES, &bo));
+	}
+	syncer.stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(0u, syncer.synced);
+	EXPECT_LT(0u, syncer.missing);
+	EXPECT_EQ(0u, syncer.other);
+	EXPECT_EQ(0, health_everywhere());
+}
+
+/* --- by submits ------------------------------------------------------------------------------- */
 
 FIXTURE(job) {
 	int fd;
 	volatile uint32_t *board;
-	struct product product;		/* one program of 1x32x32 ones: every element of C becomes 32 */
+	struct product product; /* one program of 1x32x32 ones: every element of C becomes 32 */
 	struct drm_ork_job job;
 	struct drm_ork_extent *code, *a, *b, *c;
 };
@@ -761,8 +861,8 @@ TEST_F(job, result_over_what_the_cpu_wrote_is_right_every_time)
 }
 
 /*
- * The first program leaves the result, and the slow ones behind it, which write elsewhere, leave it to an eviction. One that
- * came before would make the lines clean.
+ * The first program leaves the result, and the slow ones behind it, which write elsewhere, leave it
+ * to an eviction. One that came before would make the lines clean.
  */
 static int result_under_eviction(FIXTURE_DATA(job) *self, struct product *p, uint32_t flags)
 {
@@ -777,7 +877,8 @@ static int result_under_eviction(FIXTURE_DATA(job) *self, struct product *p, uin
 	p->gemm.m = 1;
 	product_emit(p);
 	for (i = 1; i < p->programs; i++)
-		product_program(p, i)[PROGRAM_C_WORD] = regcmd(ORK_DPU_DST_BASE_ADDR, p->gemm.c + 256);
+		product_program(p, i)[PROGRAM_C_WORD] =
+			regcmd(ORK_DPU_DST_BASE_ADDR, p->gemm.c + 256);
 	p->extents[3].flags = flags;
 	job = product_job(p, 0);
 	board_write(self->board, ORK_BOARD_LATENCY_US, 50000);
@@ -805,11 +906,15 @@ TEST_F(job, dirty_lines_called_clean_are_evicted_over_the_result)
 	struct product p;
 
 	NEED_STRICT_CACHE(self->board);
-	ASSERT_EQ(0, result_under_eviction(self, &p, DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_CPU_CLEAN));
+	ASSERT_EQ(0,
+		  result_under_eviction(self, &p, DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_CPU_CLEAN));
 	EXPECT_EQ(32u, product_wrong(&p, 32));
 }
 
-/* What the CPU read, while the job ran, of a range that the job writes is gone when the fence has signalled. */
+/*
+ * What the CPU read, while the job ran, of a range that the job writes is gone when the fence has
+ * signalled.
+ */
 TEST_F(job, written_extent_is_invalidated_after_the_job)
 {
 	struct product p;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the suites that talk to the kernel share: ioctls that return 0 or a negative errno, buffer objects, extents, and
- * products of int8 matrices that are small enough to be written out here, so that no library stands between test and kernel.
+ * What the suites that talk to the kernel share: ioctls that return 0 or a negative errno, buffer
+ * objects, extents, and products of int8 matrices that are small enough to be written out here, so
+ * that no library stands between test and kernel.
  */
 #ifndef ORK_TEST_H
 #define ORK_TEST_H
@@ -30,7 +31,7 @@
 #define PAGE			4096u
 #define LINE			64u
 
-/* --- ioctls ---------------------------------------------------------------------------------------------------- */
+/* --- ioctls ----------------------------------------------------------------------------------- */
 
 static inline int call(int fd, unsigned long request, void *argument)
 {
@@ -67,7 +68,9 @@ static inline int device_open(void)
 
 static inline int query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size)
 {
-	struct drm_ork_query query = { .type = type, .index = index, .size = size, .ptr = (uintptr_t)answer };
+	struct drm_ork_query query = {
+		.type = type, .index = index, .size = size, .ptr = (uintptr_t)answer
+	};
 
 	return call(fd, DRM_IOCTL_ORK_QUERY, &query);
 }
@@ -123,10 +126,14 @@ static inline int job_status(int fd, uint32_t syncobj)
 	return error ? error : wait.status;
 }
 
-/* --- arrays, extents, objects ------------------------------------------------------------------------------------ */
+/* --- arrays, extents, objects ----------------------------------------------------------------- */
 
-#define ARRAY(first, number) \
-	((struct drm_ork_array){ .ptr = (uintptr_t)(first), .count = (number), .stride = sizeof(*(first)) })
+#define ARRAY(first, number)				\
+	((struct drm_ork_array){			\
+		.ptr = (uintptr_t)(first),		\
+		.count = (number),			\
+		.stride = sizeof(*(first)),		\
+	})
 
 struct bo {
 	uint32_t handle;
@@ -171,9 +178,12 @@ static inline int bo_create(int fd, uint64_t size, struct bo *bo)
 	return bo_create_flags(fd, size, 0, bo);
 }
 
-static inline struct drm_ork_extent extent(const struct bo *bo, uint32_t flags, uint64_t offset, uint64_t length)
+static inline struct drm_ork_extent extent(const struct bo *bo, uint32_t flags, uint64_t offset,
+					   uint64_t length)
 {
-	return (struct drm_ork_extent){ .handle = bo->handle, .flags = flags, .offset = offset, .length = length };
+	return (struct drm_ork_extent){
+		.handle = bo->handle, .flags = flags, .offset = offset, .length = length
+	};
 }
 
 static inline int sync_extents(int fd, struct drm_ork_extent *extents, uint32_t count)
@@ -183,18 +193,20 @@ static inline int sync_extents(int fd, struct drm_ork_extent *extents, uint32_t 
 	return call(fd, DRM_IOCTL_ORK_BO_SYNC, &sync);
 }
 
-static inline int sync_range(int fd, const struct bo *bo, uint32_t flags, uint64_t offset, uint64_t length)
+static inline int sync_range(int fd, const struct bo *bo, uint32_t flags, uint64_t offset,
+			     uint64_t length)
 {
 	struct drm_ork_extent range = extent(bo, flags, offset, length);
 
 	return sync_extents(fd, &range, 1);
 }
 
-/* --- programs ------------------------------------------------------------------------------------------------------ */
+/* --- programs --------------------------------------------------------------------------------- */
 
 /*
- * C[m][n] = A[m][k] * B[k][n], int8 to int32, in one program. A and C are row-major without gaps; B lies in blocks of 32 columns
- * by 32 rows, a column's 32 elements together. k is a multiple of 32 and at most 1024, n of 32, m at most 32.
+ * C[m][n] = A[m][k] * B[k][n], int8 to int32, in one program. A and C are row-major without gaps; B
+ * lies in blocks of 32 columns by 32 rows, a column's 32 elements together. k is a multiple of 32
+ * and at most 1024, n of 32, m at most 32.
  */
 struct gemm {
 	uint32_t m, k, n;
@@ -213,48 +225,61 @@ _Static_assert(PROGRAM_WORDS % ORK_PROGRAM_BEAT_WORDS == 0, "a program is a whol
 
 static inline uint64_t regcmd(uint32_t reg, uint32_t value)
 {
-	static const uint32_t targets[] = { ORK_TARGET_PC, ORK_TARGET_CNA, 0, ORK_TARGET_CORE, ORK_TARGET_DPU };
+	static const uint32_t targets[] = { ORK_TARGET_PC, ORK_TARGET_CNA, 0, ORK_TARGET_CORE,
+					    ORK_TARGET_DPU };
 
 	return ORK_REGCMD(targets[reg >> 12], reg, value);
 }
 
-/* A 1x1 convolution with stride 1, everything after the sum bypassed. Sizes that are stored minus one are so here alone. */
+/*
+ * A 1x1 convolution with stride 1, everything after the sum bypassed. Sizes that are stored minus
+ * one are so here alone.
+ */
 static inline void gemm_program(uint64_t *words, const struct gemm *g, uint32_t next)
 {
 	const struct { uint32_t reg, value; } regs[] = {
-		{ ORK_CNA_CBUF_CON0, ORK_PREP(ORK_CNA_CBUF_CON0_WEIGHT_BANK, 11) | ORK_PREP(ORK_CNA_CBUF_CON0_DATA_BANK, 1) },
+		{ ORK_CNA_CBUF_CON0, ORK_PREP(ORK_CNA_CBUF_CON0_WEIGHT_BANK, 11) |
+				     ORK_PREP(ORK_CNA_CBUF_CON0_DATA_BANK, 1) },
 		{ ORK_CNA_DCOMP_CTRL, 0 }, { ORK_CNA_DCOMP_REGNUM, 0 },
 		{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_GROUP_LINE_OFF },
 		{ ORK_CNA_CONV_CON2, ORK_PREP(ORK_CNA_CONV_CON2_FEATURE_GRAINS, g->m + 1) },
 		{ ORK_CNA_CONV_CON3, 9 },
-		{ ORK_CNA_DATA_SIZE0, 1 << 16 | g->m }, { ORK_CNA_DATA_SIZE1, (g->k - 1) << 16 | g->k },
+		{ ORK_CNA_DATA_SIZE0, 1 << 16 | g->m },
+		{ ORK_CNA_DATA_SIZE1, (g->k - 1) << 16 | g->k },
 		{ ORK_CNA_DATA_SIZE2, 1 }, { ORK_CNA_DATA_SIZE3, g->m },
 		{ ORK_CNA_WEIGHT_SIZE0, g->k * g->n }, { ORK_CNA_WEIGHT_SIZE1, g->k },
 		{ ORK_CNA_WEIGHT_SIZE2, 0x01010000 | g->n },
 		{ ORK_CNA_CBUF_CON1, (g->k + ORK_CBUF_ENTRY_BYTES - 1) / ORK_CBUF_ENTRY_BYTES },
-		{ ORK_CNA_CVT_CON0, 0xb }, { ORK_CNA_CVT_CON1, 0x10000 }, { ORK_CNA_CVT_CON2, 0x10000 },
+		{ ORK_CNA_CVT_CON0, 0xb }, { ORK_CNA_CVT_CON1, 0x10000 },
+		{ ORK_CNA_CVT_CON2, 0x10000 },
 		{ ORK_CNA_CVT_CON3, 0x10000 }, { ORK_CNA_CVT_CON4, 0x10000 },
 		{ ORK_CNA_FC_CON0, 0 }, { ORK_CNA_FC_CON1, 0 }, { ORK_CNA_PAD_CON0, 0 },
-		{ ORK_CNA_FEATURE_DATA_ADDR, g->a }, { ORK_CNA_FC_CON2, 0 }, { ORK_CNA_DMA_CON0, 0xf000f },
+		{ ORK_CNA_FEATURE_DATA_ADDR, g->a }, { ORK_CNA_FC_CON2, 0 },
+		{ ORK_CNA_DMA_CON0, 0xf000f },
 		{ ORK_CNA_DMA_CON1, g->k / ORK_ATOM_BYTES }, { ORK_CNA_DMA_CON2, 0 },
 		{ ORK_CNA_FC_DATA_SIZE0, 1 << 16 | g->m }, { ORK_CNA_FC_DATA_SIZE1, g->k },
 		{ ORK_CNA_DCOMP_ADDR0, g->b }, { ORK_CNA_CVT_CON5, 0 }, { ORK_CNA_PAD_CON1, 0 },
 		{ ORK_CORE_MISC_CFG, ORK_CORE_MISC_CFG_QD_EN },
-		{ ORK_CORE_DATAOUT_SIZE_0, (g->m - 1) << 16 }, { ORK_CORE_DATAOUT_SIZE_1, g->n - 1 },
+		{ ORK_CORE_DATAOUT_SIZE_0, (g->m - 1) << 16 },
+		{ ORK_CORE_DATAOUT_SIZE_1, g->n - 1 },
 		{ ORK_CORE_CLIP_TRUNCATE, 0 },
 		{ ORK_DPU_S_POINTER, 0xe }, { ORK_DPU_FEATURE_MODE_CFG, 0x1e4 },
-		{ ORK_DPU_DATA_FORMAT, ORK_PREP(ORK_DPU_DATA_FORMAT_OUT_PRECISION, ORK_PRECISION_INT32) },
+		{ ORK_DPU_DATA_FORMAT, ORK_PREP(ORK_DPU_DATA_FORMAT_OUT_PRECISION,
+						 ORK_PRECISION_INT32) },
 		{ ORK_DPU_OFFSET_PEND, 0 }, { ORK_DPU_DST_SURF_STRIDE, ORK_ATOM_BYTES },
 		{ ORK_DPU_DATA_CUBE_WIDTH, 0 }, { ORK_DPU_DATA_CUBE_HEIGHT, g->m - 1 },
 		{ ORK_DPU_DATA_CUBE_NOTCH_ADDR, (g->n / 4 - 1) << 16 | (g->n / 4 - 1) },
 		{ ORK_DPU_DATA_CUBE_CHANNEL, (g->n - 1) << 16 | (g->n - 1) },
 		{ ORK_DPU_BS_CFG, 0x53 }, { ORK_DPU_BS_ALU_CFG, 0 }, { ORK_DPU_BS_MUL_CFG, 0 },
-		{ ORK_DPU_BS_RELUX_CMP_VALUE, 0 }, { ORK_DPU_BS_OW_CFG, 0x7fc }, { ORK_DPU_BS_OW_OP, 0 },
+		{ ORK_DPU_BS_RELUX_CMP_VALUE, 0 }, { ORK_DPU_BS_OW_CFG, 0x7fc },
+		{ ORK_DPU_BS_OW_OP, 0 },
 		{ ORK_DPU_WDMA_SIZE_0, g->n - 1 }, { ORK_DPU_WDMA_SIZE_1, (g->m - 1) << 16 },
 		{ ORK_DPU_BN_CFG, 0x53 }, { ORK_DPU_BN_ALU_CFG, 0 }, { ORK_DPU_BN_MUL_CFG, 0 },
-		{ ORK_DPU_BN_RELUX_CMP_VALUE, 0 }, { ORK_DPU_EW_CFG, 0x383 }, { ORK_DPU_EW_CVT_OFFSET_VALUE, 0 },
+		{ ORK_DPU_BN_RELUX_CMP_VALUE, 0 }, { ORK_DPU_EW_CFG, 0x383 },
+		{ ORK_DPU_EW_CVT_OFFSET_VALUE, 0 },
 		{ ORK_DPU_EW_CVT_SCALE_VALUE, 1 }, { ORK_DPU_EW_RELUX_CMP_VALUE, 0 },
-		{ ORK_DPU_OUT_CVT_OFFSET, 0 }, { ORK_DPU_OUT_CVT_SCALE, 1 }, { ORK_DPU_OUT_CVT_SHIFT, 0 },
+		{ ORK_DPU_OUT_CVT_OFFSET, 0 }, { ORK_DPU_OUT_CVT_SCALE, 1 },
+		{ ORK_DPU_OUT_CVT_SHIFT, 0 },
 		{ ORK_DPU_SURFACE_ADD, 0x80 }, { ORK_DPU_DST_BASE_ADDR, g->c },
 	};
 
@@ -264,14 +289,15 @@ static inline void gemm_program(uint64_t *words, const struct gemm *g, uint32_t 
 	*words++ = regcmd(ORK_PC_BASE_ADDRESS, next);
 	*words++ = regcmd(ORK_PC_REGISTER_AMOUNTS, next ? ORK_PC_AMOUNT(PROGRAM_WORDS) : 0);
 	*words++ = (uint64_t)ORK_TARGET_SYNC << 48;
-	*words++ = ORK_REGCMD(ORK_TARGET_ENABLE, ORK_PC_OPERATION_ENABLE, ORK_ENABLE_CNA | ORK_ENABLE_CORE | ORK_ENABLE_DPU);
+	*words++ = ORK_REGCMD(ORK_TARGET_ENABLE, ORK_PC_OPERATION_ENABLE,
+			      ORK_ENABLE_CNA | ORK_ENABLE_CORE | ORK_ENABLE_DPU);
 }
 
-/* --- products: a chain with all that it needs, in one object ------------------------------------------------------- */
+/* --- products: a chain with all that it needs, in one object ---------------------------------- */
 
 /*
- * The chain's programs all compute the same C. A lies in the object's last page, so that the activations that the hardware may
- * fetch beyond it end at the guard page.
+ * The chain's programs all compute the same C. A lies in the object's last page, so that the
+ * activations that the hardware may fetch beyond it end at the guard page.
  */
 struct product {
 	struct bo bo;
@@ -307,11 +333,13 @@ static inline uint64_t *product_program(const struct product *p, uint32_t index)
 static inline void product_emit(struct product *p)
 {
 	for (uint32_t i = 0; i < p->programs; i++)
-		gemm_program(product_program(p, i), &p->gemm, i + 1 < p->programs ? product_program_iova(p, i + 1) : 0);
+		gemm_program(product_program(p, i), &p->gemm,
+			     i + 1 < p->programs ? product_program_iova(p, i + 1) : 0);
 }
 
 /* A and B all ones, so that every element of C comes out as k; C untouched. */
-static inline int product_create(int fd, struct product *p, uint32_t m, uint32_t k, uint32_t n, uint32_t programs)
+static inline int product_create(int fd, struct product *p, uint32_t m, uint32_t k, uint32_t n,
+				 uint32_t programs)
 {
 	struct gemm gemm = { .m = m, .k = k, .n = n };
 	uint64_t b_bytes = round_up(k * n, PAGE), a_bytes = round_up(m * k, PAGE);
@@ -333,7 +361,9 @@ static inline int product_create(int fd, struct product *p, uint32_t m, uint32_t
 	memset(p->bo.data + p->c, UNTOUCHED, product_c_bytes(p));
 	memset(p->bo.data + p->b, 1, k * n);
 	memset(p->bo.data + p->a, 1, m * k);
-	p->task = (struct drm_ork_task){ .iova = p->bo.iova, .words = PROGRAM_WORDS, .programs = programs };
+	p->task = (struct drm_ork_task){ .iova = p->bo.iova,
+					 .words = PROGRAM_WORDS,
+					 .programs = programs };
 	p->extents[0] = extent(&p->bo, DRM_ORK_EXTENT_READ, 0, programs * PROGRAM_BYTES);
 	p->extents[1] = extent(&p->bo, DRM_ORK_EXTENT_READ, p->a, m * k);
 	p->extents[2] = extent(&p->bo, DRM_ORK_EXTENT_READ, p->b, k * n);
@@ -344,7 +374,9 @@ static inline int product_create(int fd, struct product *p, uint32_t m, uint32_t
 static inline struct drm_ork_job product_job(struct product *p, uint32_t core_mask)
 {
 	return (struct drm_ork_job){
-		.tasks = ARRAY(&p->task, 1), .extents = ARRAY(p->extents, 4), .core_mask = core_mask,
+		.tasks = ARRAY(&p->task, 1),
+		.extents = ARRAY(p->extents, 4),
+		.core_mask = core_mask,
 	};
 }
 
@@ -364,7 +396,10 @@ static inline bool product_untouched(const struct product *p)
 	return !product_wrong(p, (int32_t)(UNTOUCHED * 0x01010101u));
 }
 
-/* Ends the chain behind program @index although the task goes on: the core waits for a program that never comes. */
+/*
+ * Ends the chain behind program @index although the task goes on: the core waits for a program that
+ * never comes.
+ */
 static inline void product_cut(struct product *p, uint32_t index)
 {
 	uint64_t *tail = product_program(p, index) + PROGRAM_TAIL;
@@ -373,10 +408,12 @@ static inline void product_cut(struct product *p, uint32_t index)
 	tail[1] = regcmd(ORK_PC_REGISTER_AMOUNTS, 0);
 }
 
-static inline int submit_jobs(int fd, struct drm_ork_job *jobs, uint32_t count, uint32_t out_syncobj)
+static inline int submit_jobs(int fd, struct drm_ork_job *jobs, uint32_t count,
+			      uint32_t out_syncobj)
 {
 	struct drm_ork_sync out = { .handle = out_syncobj };
-	struct drm_ork_submit submit = { .jobs = ARRAY(jobs, count), .out_syncs = ARRAY(&out, out_syncobj ? 1 : 0) };
+	struct drm_ork_submit submit = { .jobs = ARRAY(jobs, count),
+					 .out_syncs = ARRAY(&out, out_syncobj ? 1 : 0) };
 
 	return call(fd, DRM_IOCTL_ORK_SUBMIT, &submit);
 }
@@ -397,8 +434,8 @@ static inline int run_job(int fd, struct drm_ork_job *job)
 }
 
 /*
- * The health job: one row of 512 ones times 512x32 ones is 512 everywhere. Returns 0, an errno, or -EBADMSG for
- * another result.
+ * The health job: one row of 512 ones times 512x32 ones is 512 everywhere. Returns 0, an errno, or
+ * -EBADMSG for another result.
  */
 static inline int health(int fd, uint32_t core_mask)
 {
@@ -431,13 +468,13 @@ static inline int health_everywhere(void)
 	return error;
 }
 
-/* --- probe: memory as the device sees it ---------------------------------------------------------------------------- */
+/* --- probe: memory as the device sees it ------------------------------------------------------ */
 
 #define PROBE_BYTES	(32 * 1024)
 
 /*
- * An identity matrix times the bytes in question, as weights: one int32 for each of up to PROBE_BYTES bytes. Weights are fetched
- * as they are named; nothing of them is maintained.
+ * An identity matrix times the bytes in question, as weights: one int32 for each of up to
+ * PROBE_BYTES bytes. Weights are fetched as they are named; nothing of them is maintained.
  */
 static inline int probe(int fd, const struct bo *bo, uint64_t offset, uint32_t bytes, uint8_t *seen)
 {
@@ -462,11 +499,11 @@ static inline int probe(int fd, const struct bo *bo, uint64_t offset, uint32_t b
 	return error;
 }
 
-/* --- the harness ----------------------------------------------------------------------------------------------------- */
+/* --- the harness ------------------------------------------------------------------------------ */
 
 /*
- * Puts @bad in the place of @field for one call: the call succeeds before, and is refused with @error then. What is refused is
- * refused for that field.
+ * Puts @bad in the place of @field for one call: the call succeeds before, and is refused with
+ * @error then. What is refused is refused for that field.
  */
 #define EXPECT_REFUSED(error, field, bad, call) do {	\
 	__typeof__(field) good_ = (field);		\

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every ioctl and every errno that drm/ork_drm.h promises, apart from what BO_SYNC and SUBMIT do when all is well. */
+/*
+ * Every ioctl and every errno that drm/ork_drm.h promises, apart from what BO_SYNC and SUBMIT do
+ * when all is well.
+ */
 #define _GNU_SOURCE
 #include <grp.h>
 #include <stdio.h>
@@ -51,7 +54,7 @@ FIXTURE_TEARDOWN(uapi)
 	close(self->fd);
 }
 
-/* --- version, QUERY ------------------------------------------------------------------------------------------------ */
+/* --- version, QUERY --------------------------------------------------------------------------- */
 
 TEST_F(uapi, version_is_ork_1_0)
 {
@@ -102,7 +105,9 @@ TEST_F(uapi, query_tells_the_size_of_every_answer)
 TEST_F(uapi, query_fills_a_short_buffer_and_no_more)
 {
 	uint8_t answer[64];
-	struct drm_ork_query query = { .type = DRM_ORK_QUERY_DEVICE, .size = 6, .ptr = (uintptr_t)answer };
+	struct drm_ork_query query = { .type = DRM_ORK_QUERY_DEVICE,
+				       .size = 6,
+				       .ptr = (uintptr_t)answer };
 	struct drm_ork_device_info info = device_info(self->fd);
 
 	memset(answer, 0xff, sizeof(answer));
@@ -126,7 +131,9 @@ TEST_F(uapi, query_of_no_bytes_writes_none)
 TEST_F(uapi, query_zeroes_what_it_does_not_know)
 {
 	uint8_t answer[4096];
-	struct drm_ork_query query = { .type = DRM_ORK_QUERY_DEVICE, .size = 4000, .ptr = (uintptr_t)answer };
+	struct drm_ork_query query = { .type = DRM_ORK_QUERY_DEVICE,
+				       .size = 4000,
+				       .ptr = (uintptr_t)answer };
 	struct drm_ork_device_info info = device_info(self->fd);
 
 	memset(answer, 0xff, sizeof(answer));
@@ -140,7 +147,9 @@ TEST_F(uapi, query_zeroes_what_it_does_not_know)
 TEST_F(uapi, query_rejects_bad_arguments)
 {
 	struct drm_ork_counters answer;
-	struct drm_ork_query query = { .type = DRM_ORK_QUERY_FILE, .size = sizeof(answer), .ptr = (uintptr_t)&answer };
+	struct drm_ork_query query = { .type = DRM_ORK_QUERY_FILE,
+				       .size = sizeof(answer),
+				       .ptr = (uintptr_t)&answer };
 	int fd = self->fd;
 
 	EXPECT_REFUSED(EINVAL, query.type, 3u, call(fd, DRM_IOCTL_ORK_QUERY, &query));
@@ -152,7 +161,8 @@ TEST_F(uapi, query_rejects_bad_arguments)
 	query.type = DRM_ORK_QUERY_DEVICE;
 	EXPECT_REFUSED(EINVAL, query.index, 1u, call(fd, DRM_IOCTL_ORK_QUERY, &query));
 	query.type = DRM_ORK_QUERY_CORE;
-	EXPECT_REFUSED(EINVAL, query.index, device_info(fd).num_cores, call(fd, DRM_IOCTL_ORK_QUERY, &query));
+	EXPECT_REFUSED(EINVAL, query.index, device_info(fd).num_cores,
+		       call(fd, DRM_IOCTL_ORK_QUERY, &query));
 	EXPECT_REFUSED(EINVAL, query.index, ~0u, call(fd, DRM_IOCTL_ORK_QUERY, &query));
 }
 
@@ -161,10 +171,11 @@ TEST_F(uapi, query_rejects_a_buffer_it_may_not_write)
 	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, page);
-	EXPECT_EQ(-EFAULT, query(self->fd, DRM_ORK_QUERY_DEVICE, 0, page, sizeof(struct drm_ork_device_info)));
+	EXPECT_EQ(-EFAULT, query(self->fd, DRM_ORK_QUERY_DEVICE, 0, page,
+				 sizeof(struct drm_ork_device_info)));
 }
 
-/* --- BO_CREATE, BO_INFO ---------------------------------------------------------------------------------------------- */
+/* --- BO_CREATE, BO_INFO ----------------------------------------------------------------------- */
 
 TEST_F(uapi, create_rounds_up_to_pages)
 {
@@ -184,13 +195,15 @@ TEST_F(uapi, create_rejects_bad_arguments)
 	int fd = self->fd;
 
 	EXPECT_REFUSED(EINVAL, create.size, 0u, call(fd, DRM_IOCTL_ORK_BO_CREATE, &create));
-	EXPECT_UNKNOWN_BITS_REFUSED(create.flags, DRM_ORK_BO_WRITE_COMBINE, call(fd, DRM_IOCTL_ORK_BO_CREATE, &create));
+	EXPECT_UNKNOWN_BITS_REFUSED(create.flags, DRM_ORK_BO_WRITE_COMBINE,
+				    call(fd, DRM_IOCTL_ORK_BO_CREATE, &create));
 }
 
 TEST_F(uapi, create_finds_no_room_for_what_exceeds_the_address_space)
 {
 	static const uint64_t sizes[] = {
-		IOVA_LIMIT - PAGE, IOVA_LIMIT, IOVA_LIMIT + PAGE, 1ull << 40, 1ull << 63, ~0ull - PAGE, ~0ull,
+		IOVA_LIMIT - PAGE, IOVA_LIMIT, IOVA_LIMIT + PAGE, 1ull << 40, 1ull << 63,
+		~0ull - PAGE,	   ~0ull,
 	};
 	struct drm_ork_bo_create create;
 
@@ -262,7 +275,10 @@ TEST_F(uapi, addresses_are_never_zero_and_stay_apart_by_a_page)
 	}
 }
 
-/* To run out of addresses takes more memory than most machines have; an allocator that leaks never gives one out twice. */
+/*
+ * To run out of addresses takes more memory than most machines have; an allocator that leaks never
+ * gives one out twice.
+ */
 TEST_F(uapi, addresses_of_closed_objects_are_used_again)
 {
 	uint64_t seen[1000];
@@ -327,13 +343,14 @@ TEST_F(uapi, handles_of_another_file_do_not_exist)
 	EXPECT_EQ(-ENOENT, sync_range(self->fd, &theirs.bo, DRM_ORK_EXTENT_TO_DEVICE, 0, PAGE));
 	job = product_job(&theirs, 0);
 	EXPECT_EQ(-ENOENT, run_job(self->fd, &job));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, theirs.bo.mmap_offset));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, theirs.bo.mmap_offset));
 	EXPECT_EQ(EACCES, errno);
 	EXPECT_EQ(0, run_job(other, &job));
 	close(other);
 }
 
-/* --- memory ---------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 #define LEAK_OBJECTS	24
 #define LEAK_BYTES	(256u * 1024)
@@ -369,7 +386,8 @@ TEST_F_TIMEOUT(uapi, fresh_objects_are_zero_for_cpu_and_device, 120)
 		ASSERT_EQ(0, bo_create(self->fd, LEAK_BYTES, &bos[i]));
 	for (unsigned int i = 0; i < LEAK_OBJECTS; i++) {
 		memset(seen, 0xff, sizeof(seen));
-		ASSERT_EQ(0, probe(self->fd, &bos[i], i * PROBE_BYTES % LEAK_BYTES, PROBE_BYTES, seen));
+		ASSERT_EQ(0, probe(self->fd, &bos[i], i * PROBE_BYTES % LEAK_BYTES, PROBE_BYTES,
+				   seen));
 		EXPECT_EQ(0, memcmp(zeros, seen, sizeof(seen)));
 		for (uint64_t offset = 0; offset < LEAK_BYTES; offset += sizeof(zeros))
 			EXPECT_EQ(0, memcmp(zeros, bos[i].data + offset, sizeof(zeros)));
@@ -382,11 +400,14 @@ TEST_F(uapi, mmap_rejects_what_is_not_the_object)
 	uint64_t offset;
 
 	ASSERT_EQ(0, bo_create(self->fd, 4 * PAGE, &bo));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 5 * PAGE, PROT_READ, MAP_SHARED, self->fd, bo.mmap_offset));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, 5 * PAGE, PROT_READ, MAP_SHARED, self->fd, bo.mmap_offset));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, self->fd, bo.mmap_offset + PAGE));
+	EXPECT_EQ(MAP_FAILED,
+		  mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, self->fd, bo.mmap_offset + PAGE));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd, bo.mmap_offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd,
+				   bo.mmap_offset));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, 0));
 	EXPECT_EQ(EINVAL, errno);
@@ -448,7 +469,7 @@ TEST_F(uapi, mapping_outlives_handle_and_file)
 	munmap(bo.data, PAGE);
 }
 
-/* --- privileges, priorities ---------------------------------------------------------------------------------------- */
+/* --- privileges, priorities ------------------------------------------------------------------- */
 
 TEST_F(uapi, everything_but_high_priority_needs_no_privilege)
 {
@@ -482,7 +503,7 @@ TEST_F(uapi, high_priority_is_for_the_privileged)
 	EXPECT_EQ(0, call(self->fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 }
 
-/* --- flags ----------------------------------------------------------------------------------------------------------- */
+/* --- flags ------------------------------------------------------------------------------------ */
 
 TEST_F_TIMEOUT(uapi, unknown_flags_are_refused, 60)
 {
@@ -504,7 +525,8 @@ TEST_F_TIMEOUT(uapi, unknown_flags_are_refused, 60)
 	submit.in_syncs = ARRAY(&in, 1);
 	submit.out_syncs = ARRAY(&out, 1);
 	wait.syncobj = out.handle;
-	EXPECT_UNKNOWN_BITS_REFUSED(submit.flags, DRM_ORK_SUBMIT_EXPLICIT, call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
+	EXPECT_UNKNOWN_BITS_REFUSED(submit.flags, DRM_ORK_SUBMIT_EXPLICIT,
+				    call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 	EXPECT_UNKNOWN_BITS_REFUSED(job.flags, 0, call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 	EXPECT_UNKNOWN_BITS_REFUSED(in.flags, 0, call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 	EXPECT_UNKNOWN_BITS_REFUSED(out.flags, 0, call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
@@ -512,8 +534,9 @@ TEST_F_TIMEOUT(uapi, unknown_flags_are_refused, 60)
 	/* The flags of SUBMIT are unknown to BO_SYNC, and the other way round. */
 	range = extent(&product.bo, DRM_ORK_EXTENT_TO_DEVICE | DRM_ORK_EXTENT_FROM_DEVICE, 0, PAGE);
 	EXPECT_UNKNOWN_BITS_REFUSED(range.flags, range.flags, sync_extents(fd, &range, 1));
-	EXPECT_UNKNOWN_BITS_REFUSED(product.extents[0].flags, DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE |
-				    DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN,
+	EXPECT_UNKNOWN_BITS_REFUSED(product.extents[0].flags,
+				    DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE |
+					    DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN,
 				    call(fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 }
 
@@ -534,7 +557,7 @@ TEST_F(uapi, padding_must_be_zero)
 	EXPECT_REFUSED(EINVAL, range.pad, 1u, sync_extents(fd, &range, 1));
 }
 
-/* --- arrays: the same rules for each of the six ------------------------------------------------------------------------ */
+/* --- arrays: the same rules for each of the six ----------------------------------------------- */
 
 enum array_name { SYNC_EXTENTS, JOBS, IN_SYNCS, OUT_SYNCS, TASKS, EXTENTS };
 
@@ -558,12 +581,15 @@ FIXTURE_VARIANT(array) {
 	int empty;		/* what an array without elements gives */
 };
 
-FIXTURE_VARIANT_ADD(array, sync_extents) { SYNC_EXTENTS, sizeof(struct drm_ork_extent), DRM_ORK_MAX_EXTENTS, 0 };
-FIXTURE_VARIANT_ADD(array, jobs) { JOBS, sizeof(struct drm_ork_job), DRM_ORK_MAX_JOBS, -EINVAL };
-FIXTURE_VARIANT_ADD(array, in_syncs) { IN_SYNCS, sizeof(struct drm_ork_sync), DRM_ORK_MAX_SYNCS, 0 };
-FIXTURE_VARIANT_ADD(array, out_syncs) { OUT_SYNCS, sizeof(struct drm_ork_sync), DRM_ORK_MAX_SYNCS, 0 };
-FIXTURE_VARIANT_ADD(array, tasks) { TASKS, sizeof(struct drm_ork_task), DRM_ORK_MAX_TASKS, -EINVAL };
-FIXTURE_VARIANT_ADD(array, extents) { EXTENTS, sizeof(struct drm_ork_extent), DRM_ORK_MAX_EXTENTS, -EINVAL };
+FIXTURE_VARIANT_ADD(array, sync_extents){ SYNC_EXTENTS, sizeof(struct drm_ork_extent),
+					  DRM_ORK_MAX_EXTENTS, 0 };
+FIXTURE_VARIANT_ADD(array, jobs){ JOBS, sizeof(struct drm_ork_job), DRM_ORK_MAX_JOBS, -EINVAL };
+FIXTURE_VARIANT_ADD(array, in_syncs){ IN_SYNCS, sizeof(struct drm_ork_sync), DRM_ORK_MAX_SYNCS, 0 };
+FIXTURE_VARIANT_ADD(array, out_syncs){ OUT_SYNCS, sizeof(struct drm_ork_sync), DRM_ORK_MAX_SYNCS,
+				       0 };
+FIXTURE_VARIANT_ADD(array, tasks){ TASKS, sizeof(struct drm_ork_task), DRM_ORK_MAX_TASKS, -EINVAL };
+FIXTURE_VARIANT_ADD(array, extents){ EXTENTS, sizeof(struct drm_ork_extent), DRM_ORK_MAX_EXTENTS,
+				     -EINVAL };
 
 FIXTURE_SETUP(array)
 {
@@ -577,7 +603,8 @@ FIXTURE_SETUP(array)
 	ASSERT_EQ(0, syncobj_create(self->fd, &self->done));
 	self->in.handle = signalled.handle;
 	self->range = extent(&self->product.bo, DRM_ORK_EXTENT_TO_DEVICE, 0, PAGE);
-	self->whole = extent(&self->product.bo, DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE, 0, self->product.bo.size);
+	self->whole = extent(&self->product.bo, DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE, 0,
+			     self->product.bo.size);
 	self->job = product_job(&self->product, 0);
 	self->job.extents = ARRAY(&self->whole, 1);
 	/* For the most tasks that a job can have, on an emulated board of a busy host. */
@@ -588,8 +615,8 @@ FIXTURE_SETUP(array)
 	self->submit.out_syncs = ARRAY(&self->out, 1);
 	self->sync.extents = ARRAY(&self->range, 1);
 	self->array = (struct drm_ork_array *[]){
-		&self->sync.extents, &self->submit.jobs, &self->submit.in_syncs, &self->submit.out_syncs,
-		&self->job.tasks, &self->job.extents,
+		&self->sync.extents,	 &self->submit.jobs, &self->submit.in_syncs,
+		&self->submit.out_syncs, &self->job.tasks,   &self->job.extents,
 	}[variant->name];
 	self->element = (void *)(uintptr_t)self->array->ptr;
 }
@@ -610,11 +637,16 @@ static int attempt(FIXTURE_DATA(array) *self)
 	return error ? error : job_status(self->fd, self->done);
 }
 
-/* @count copies of the element, @stride bytes apart, zeros between them, and an unmapped page behind the last byte. */
-static uint8_t *spread(const FIXTURE_DATA(array) *self, uint32_t size, uint32_t count, uint32_t stride)
+/*
+ * @count copies of the element, @stride bytes apart, zeros between them, and an unmapped page
+ * behind the last byte.
+ */
+static uint8_t *spread(const FIXTURE_DATA(array) *self, uint32_t size, uint32_t count,
+		       uint32_t stride)
 {
 	size_t bytes = (size_t)count * stride, room = round_up(bytes, PAGE);
-	uint8_t *pages = mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *pages =
+		mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *first = pages + room - bytes;
 
 	if (pages == MAP_FAILED)
