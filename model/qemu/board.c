@@ -10,6 +10,7 @@
  * What the board adds to "virt" and where is in ork-board.h. Properties, after "-M rk3588-npu":
  *   cache=strict|evict|coherent   what the cache does by itself; coherent: the NPU snoops (npu.h)
  *   seed=N                        of the evictions
+ *   binding=mainline|vendor       how the device tree describes the NPU (fdt.c)
  *   npu-latency-us=N              time that each program takes beyond its computation
  *   npu-log=PATH                  counters and stale reads as text, written at shutdown (log.c)
  */
@@ -41,6 +42,16 @@ const char *const board_cache_names[] = {
 static const QEnumLookup cache_lookup = {
 	.array = board_cache_names,
 	.size = ARRAY_SIZE(board_cache_names),
+};
+
+static const char *const binding_names[] = {
+	[BOARD_BINDING_MAINLINE] = "mainline",
+	[BOARD_BINDING_VENDOR] = "vendor",
+};
+
+static const QEnumLookup binding_lookup = {
+	.array = binding_names,
+	.size = ARRAY_SIZE(binding_names),
 };
 
 /* --- the reset controller ------------------------------------------------------------------- */
@@ -164,6 +175,16 @@ static void set_cache(Object *obj, int value, Error **errp)
 	ORK_BOARD(obj)->cache_mode = value;
 }
 
+static int get_binding(Object *obj, Error **errp)
+{
+	return ORK_BOARD(obj)->binding;
+}
+
+static void set_binding(Object *obj, int value, Error **errp)
+{
+	ORK_BOARD(obj)->binding = value;
+}
+
 static char *get_log(Object *obj, Error **errp)
 {
 	return g_strdup(ORK_BOARD(obj)->log_path);
@@ -202,6 +223,10 @@ static void machine_class_init(ObjectClass *oc, void *data)
 	object_class_property_add_enum(oc, "cache", "OrkCacheMode", &cache_lookup, get_cache,
 				       set_cache);
 	object_class_property_set_description(oc, "cache", "strict, evict or coherent");
+	object_class_property_add_enum(oc, "binding", "OrkBinding", &binding_lookup, get_binding,
+				       set_binding);
+	object_class_property_set_description(oc, "binding",
+					      "of the NPU in the device tree: mainline or vendor");
 	object_class_property_add_str(oc, "npu-log", get_log, set_log);
 	object_class_property_set_description(oc, "npu-log", "file for counters and stale reads");
 }

@@ -31,6 +31,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(OrkCore, ORK_CORE)
 /* Stale reads that the log tells in words. */
 #define BOARD_STALE_WORDS	64
 
+/* The binding by which the device tree describes the NPU. */
+enum board_binding { BOARD_BINDING_MAINLINE, BOARD_BINDING_VENDOR };
+
 enum dc_kind { DC_CVAC, DC_CVAP, DC_CVADP, DC_CIVAC, DC_IVAC, DC_KINDS };
 
 /* Each written by its own vCPU alone, and on a cache line of its own. */
@@ -71,6 +74,7 @@ struct OrkBoard {
 	VirtMachineState parent_obj;
 
 	/* Properties, constant once the machine runs, except the atomic latency. */
+	int binding;		/* enum board_binding */
 	int cache_mode;
 	uint64_t seed;
 	uint32_t latency_us;

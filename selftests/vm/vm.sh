@@ -7,6 +7,7 @@ usage() {
 	cat <<-END
 		usage: vm.sh [OPTION]... -- COMMAND [ARGUMENT]...
 		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
+		  --binding mainline|vendor       of the NPU in the device tree (default mainline)
 		  --latency-us N                  time added to each program (default 0)
 		  --memory MB                     guest RAM (default 1024)
 		  --smp N                         CPUs (default 2)
@@ -23,7 +24,8 @@ usage() {
 }
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-cache=strict latency=0 memory=1024 smp=2 seed=1 out=$top/build/vm limit=300 append='' shell=
+cache=strict binding=mainline latency=0 memory=1024 smp=2 seed=1
+out=$top/build/vm limit=300 append='' shell=
 board=$top/build/host/libork-board.so
 initramfs=$top/build/arm64/initramfs.cpio
 # shellcheck source=/dev/null
@@ -46,6 +48,7 @@ parse() {
 		esac
 		case $1 in
 		--cache) cache=$2 ;;
+		--binding) binding=$2 ;;
 		--latency-us) latency=$2 ;;
 		--memory) memory=$2 ;;
 		--smp) smp=$2 ;;
@@ -76,7 +79,8 @@ start_qemu() {
 	[ -z "$shell" ] || { input=/dev/stdin signals=off; }
 	setpriv --pdeathsig TERM timeout --foreground -k 5 "$limit" \
 		setpriv --pdeathsig KILL env LD_PRELOAD="$board" qemu-system-aarch64 \
-		-M "rk3588-npu,cache=$cache,npu-latency-us=$latency,seed=$seed,npu-log=${out//,/,,}/npu-log" \
+		-M "rk3588-npu,cache=$cache,binding=$binding,npu-latency-us=$latency,seed=$seed" \
+		-M "npu-log=${out//,/,,}/npu-log" \
 		-cpu cortex-a76 -smp "$smp" -m "$memory" -display none -monitor none -nic none -no-reboot \
 		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
 		-append "console=ttyAMA0 panic=-1 log_buf_len=4M $append" \
