@@ -34,8 +34,11 @@ build() {
 		_ "${make[@]}" "ARCH=$1" "$2"
 }
 
+# guest NAME OPTION...
 guest() {
-	part "guest-$1" selftests/vm/vm.sh --cache "$1" --out "build/vm-$1" --timeout 900 -- run-suites
+	local name=$1
+	shift
+	part "guest-$name" selftests/vm/vm.sh "$@" --out "build/vm-$name" --timeout 900 -- run-suites
 }
 
 count() {
@@ -51,9 +54,10 @@ part harness selftests/check/harness.sh
 part static selftests/check/check.sh
 part unit "${make[@]}" ARCH=host unit
 for cache in strict evict coherent; do
-	guest "$cache"
+	guest "$cache" --cache "$cache"
 done
-part same-loss selftests/vm/same-loss.sh build/vm-strict build/vm-evict build/vm-coherent
+guest vendor --binding vendor
+part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
 part mutate selftests/mutate/run.sh
 

@@ -5,10 +5,7 @@
 
 #include <linux/delay.h>
 #include <linux/io.h>
-#include <linux/of.h>
-#include <linux/of_address.h>
 #include <linux/platform_device.h>
-#include <linux/pm_runtime.h>
 
 #include <drm/drm_print.h>
 
@@ -22,6 +19,9 @@
  * clock (RK3588 TRM part 1, 36.6).
  */
 #define ORK_RESET_HOLD_US	10
+
+/* Bytes of a core's window that hold its own blocks; the banks of its IOMMU follow. */
+#define ORK_CORE_BLOCKS		0x9000
 
 static u32 ork_pc_read(struct ork_core *core, u32 reg)
 {
@@ -72,6 +72,18 @@ void ork_core_kick(struct ork_core *core, const struct ork_task *task)
 u32 ork_core_count(struct ork_core *core)
 {
 	return ork_pc_read(core, ORK_PC_TASK_STATUS) & ORK_PC_TASK_STATUS_COUNTER;
+}
+
+/**
+ * ork_core_has_dma_error() - whether an access of the core has failed
+ * @core: the core
+ *
+ * Return: true if it has.
+ */
+bool ork_core_has_dma_error(struct ork_core *core)
+{
+	return ork_pc_read(core, ORK_PC_INTERRUPT_RAW_STATUS) &
+	       (ORK_INT_DMA_READ_ERROR | ORK_INT_DMA_WRITE_ERROR);
 }
 
 /**
@@ -162,30 +174,9 @@ static irqreturn_t ork_core_irq_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Cores are numbered by address: probe order is not theirs. */
-static int ork_core_number(struct device *dev)
-{
-	struct resource own, other;
-	struct device_node *np;
-	unsigned int index = 0;
-	int ret;
-
-	ret = of_address_to_resource(dev->of_node, 0, &own);
-	if (ret)
-		return ret;
-
-	for_each_compatible_node(np, NULL, "rockchip,rk3588-rknn-core")
-		if (of_device_is_available(np) && !of_address_to_resource(np, 0, &other) &&
-		    other.start < own.start)
-			index++;
-
-	return index < ORK_MAX_CORES ? index : -EINVAL;
-}
-
-static int ork_core_get_resources(struct ork_core *core)
+static int ork_core_map_blocks(struct ork_core *core)
 {
 	struct platform_device *pdev = to_platform_device(core->dev);
-	struct device *dev = core->dev;
 
 	core->pc = devm_platform_ioremap_resource_byname(pdev, "pc");
 	if (IS_ERR(core->pc))
@@ -194,48 +185,48 @@ static int ork_core_get_resources(struct ork_core *core)
 	if (IS_ERR(core->cna))
 		return PTR_ERR(core->cna);
 	core->array = devm_platform_ioremap_resource_byname(pdev, "core");
-	if (IS_ERR(core->array))
-		return PTR_ERR(core->array);
-
-	core->irq = platform_get_irq(pdev, 0);
-	if (core->irq < 0)
-		return core->irq;
-
-	core->num_clks = devm_clk_bulk_get_all(dev, &core->clks);
-	if (core->num_clks < 0)
-		return dev_err_probe(dev, core->num_clks, "no clocks\n");
-
-	core->resets[0].id = "srst_a";
-	core->resets[1].id = "srst_h";
-	return devm_reset_control_bulk_get_exclusive(dev, ORK_CORE_RESETS, core->resets);
+	return PTR_ERR_OR_ZERO(core->array);
 }
 
 /*
- * Clocks and power stay on while the core is bound: re-powering NPUTOP can fail unless the
- * clocks run, and one core's gating disturbs the traffic of the others.
+ * Only as far as the IOMMU's banks, which lie in the same window and have a driver of their own.
  */
-static int ork_core_power_on(struct ork_core *core)
+static int ork_core_map_window(struct ork_core *core, unsigned int number)
 {
+	struct resource *window, blocks;
+
+	window = platform_get_resource(to_platform_device(core->dev), IORESOURCE_MEM, number);
+	if (!window || resource_size(window) < ORK_CORE_BLOCKS)
+		return -ENXIO;
+	blocks = (struct resource)DEFINE_RES_MEM(window->start, ORK_CORE_BLOCKS);
+	core->pc = devm_ioremap_resource(core->dev, &blocks);
+	if (IS_ERR(core->pc))
+		return PTR_ERR(core->pc);
+	core->cna = core->pc + (ORK_CNA_S_POINTER & ~0xfff);
+	core->array = core->pc + (ORK_CORE_S_POINTER & ~0xfff);
+	return 0;
+}
+
+static int ork_core_get_resources(struct ork_core *core,
+				  const struct ork_core_resources *resources)
+{
+	unsigned int i;
 	int ret;
 
-	ret = clk_bulk_prepare_enable(core->num_clks, core->clks);
+	if (resources->window < 0)
+		ret = ork_core_map_blocks(core);
+	else
+		ret = ork_core_map_window(core, resources->window);
 	if (ret)
 		return ret;
 
-	pm_runtime_enable(core->dev);
-	ret = pm_runtime_resume_and_get(core->dev);
-	if (ret) {
-		pm_runtime_disable(core->dev);
-		clk_bulk_disable_unprepare(core->num_clks, core->clks);
-	}
-	return ret;
-}
+	core->irq = platform_get_irq(to_platform_device(core->dev), resources->irq);
+	if (core->irq < 0)
+		return core->irq;
 
-static void ork_core_power_off(struct ork_core *core)
-{
-	pm_runtime_put_sync(core->dev);
-	pm_runtime_disable(core->dev);
-	clk_bulk_disable_unprepare(core->num_clks, core->clks);
+	for (i = 0; i < ORK_CORE_RESETS; i++)
+		core->resets[i].id = resources->resets[i];
+	return devm_reset_control_bulk_get_exclusive(core->dev, ORK_CORE_RESETS, core->resets);
 }
 
 /* The interrupt comes last: from then on the handler may run. */
@@ -252,38 +243,33 @@ static int ork_core_start(struct ork_core *core)
 }
 
 /**
- * ork_core_init() - bring up the core behind a device
+ * ork_core_init() - bring up a core
  * @ork: the device
- * @dev: a node of the mainline binding
+ * @index: the core's number
+ * @dev: the device of its node, powered
+ * @resources: where the node has what belongs to it
  *
  * Return: 0 or a negative errno.
  */
-int ork_core_init(struct ork_device *ork, struct device *dev)
+int ork_core_init(struct ork_device *ork, unsigned int index, struct device *dev,
+		  const struct ork_core_resources *resources)
 {
-	int index = ork_core_number(dev);
-	struct ork_core *core;
+	struct ork_core *core = &ork->cores[index];
 	int ret;
 
-	if (index < 0)
-		return index;
-
-	core = &ork->cores[index];
 	memset(core, 0, sizeof(*core));
 	core->ork = ork;
 	core->index = index;
 	core->dev = dev;
 	INIT_DELAYED_WORK(&core->watchdog, ork_watchdog_work);
 
-	ret = ork_core_get_resources(core);
-	if (ret)
-		goto err_clear;
-	ret = ork_core_power_on(core);
+	ret = ork_core_get_resources(core, resources);
 	if (ret)
 		goto err_clear;
 	core->mmu = ork_mmu_get(ork, core);
 	if (IS_ERR(core->mmu)) {
 		ret = PTR_ERR(core->mmu);
-		goto err_power_off;
+		goto err_clear;
 	}
 	ret = ork_core_start(core);
 	if (ret)
@@ -296,8 +282,6 @@ int ork_core_init(struct ork_device *ork, struct device *dev)
 
 err_put_mmu:
 	ork_mmu_put(core->mmu, core);
-err_power_off:
-	ork_core_power_off(core);
 err_clear:
 	core->dev = NULL;
 	return ret;
@@ -313,6 +297,5 @@ void ork_core_fini(struct ork_core *core)
 	free_irq(core->irq, core);
 	cancel_delayed_work_sync(&core->watchdog);
 	ork_mmu_put(core->mmu, core);
-	ork_core_power_off(core);
 	core->dev = NULL;
 }

@@ -2,7 +2,6 @@
 #ifndef __ORK_CORE_H__
 #define __ORK_CORE_H__
 
-#include <linux/clk.h>
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -18,17 +17,28 @@ struct ork_mmu;
 #define ORK_CORE_RESETS		2
 
 /**
+ * struct ork_core_resources - where a core's node has what belongs to it
+ * @window: number of the register range that holds all of its blocks, or -1: each block has a
+ *	range of its own, by name
+ * @irq: number of its interrupt
+ * @resets: names of its reset lines
+ */
+struct ork_core_resources {
+	int window;
+	unsigned int irq;
+	const char *resets[ORK_CORE_RESETS];
+};
+
+/**
  * struct ork_core - one core: registers, an interrupt, a watchdog
  * @ork: the device it belongs to
- * @dev: its device; NULL while there is none
+ * @dev: the device of its node; NULL while there is none
  * @index: its number
  * @mmu: the IOMMU it reads and writes through
  * @pc: registers of the program controller (0x0000)
  * @cna: registers of the convolution front end (0x1000)
  * @array: registers of the multiply-accumulate array (0x3000)
  * @irq: its interrupt, shared with its IOMMU
- * @clks: its clocks, enabled while it is bound
- * @num_clks: how many
  * @resets: its reset lines; asserted and released together
  * @job: the job it runs, or NULL; under ork->lock
  * @task: which of the job's tasks; under ork->lock
@@ -51,8 +61,6 @@ struct ork_core {
 	void __iomem *cna;
 	void __iomem *array;
 	int irq;
-	struct clk_bulk_data *clks;
-	int num_clks;
 	struct reset_control_bulk_data resets[ORK_CORE_RESETS];
 
 	struct ork_job *job;
@@ -80,10 +88,12 @@ struct ork_task {
 	u32 programs;
 };
 
-int ork_core_init(struct ork_device *ork, struct device *dev);
+int ork_core_init(struct ork_device *ork, unsigned int index, struct device *dev,
+		  const struct ork_core_resources *resources);
 void ork_core_fini(struct ork_core *core);
 void ork_core_kick(struct ork_core *core, const struct ork_task *task);
 u32 ork_core_count(struct ork_core *core);
+bool ork_core_has_dma_error(struct ork_core *core);
 bool ork_core_signals(struct ork_core *core);
 bool ork_core_done(struct ork_core *core, const struct ork_task *task);
 void ork_core_acknowledge(struct ork_core *core);

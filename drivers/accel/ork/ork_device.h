@@ -14,6 +14,7 @@
 
 #include "ork_core.h"
 #include "ork_mmu.h"
+#include "ork_node.h"
 
 /* The NPU was seen to mind addresses below the first page: 0 ends a chain. */
 #define ORK_IOVA_START		PAGE_SIZE
@@ -35,6 +36,7 @@
  * @drm: the DRM device
  * @sched: dependencies, fairness between files, priorities; memory and entities outlive an unbind
  * @wq: address-space switches and watchdogs; one per device, so that they survive memory pressure
+ * @nodes: by the number of their first core
  * @cores: by number, which is their order of address; valid up to @num_cores
  * @num_cores: cores present; fixed before the DRM device is registered
  * @mmus: IOMMU groups; valid up to @num_mmus
@@ -54,6 +56,7 @@ struct ork_device {
 	struct drm_device drm;
 	struct drm_gpu_scheduler sched;
 	struct workqueue_struct *wq;
+	struct ork_node nodes[ORK_MAX_CORES];
 	struct ork_core cores[ORK_MAX_CORES];
 	unsigned int num_cores;
 	struct ork_mmu mmus[ORK_MAX_CORES];

@@ -22,7 +22,7 @@
 static bool ork_core_idle(const struct ork_core *core, const struct ork_job *job)
 {
 	return core->ready && !core->job && (job->core_mask & BIT(core->index)) &&
-	       !core->mmu->switching;
+	       !core->mmu->switching && !core->mmu->stale;
 }
 
 static struct ork_core *ork_dispatch_find_core(struct ork_device *ork, const struct ork_job *job)
@@ -136,7 +136,7 @@ void ork_dispatch_locked(struct ork_device *ork)
 	for (i = 0; i < ork->num_mmus; i++) {
 		struct ork_mmu *mmu = &ork->mmus[i];
 
-		if (mmu->claim && !mmu->switching && ork_mmu_idle(mmu))
+		if ((mmu->claim || mmu->stale) && !mmu->switching && ork_mmu_idle(mmu))
 			queue_work(ork->wq, &mmu->work);
 	}
 }

@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/of.h>
 #include <linux/of_address.h>
+#include <linux/of_platform.h>
 #include <linux/platform_device.h>
 
 #include <drm/drm_drv.h>
@@ -30,8 +31,6 @@
 #include "ork_gem.h"
 #include "ork_job.h"
 #include "ork_sync.h"
-
-#define ORK_CORE_COMPATIBLE	"rockchip,rk3588-rknn-core"
 
 /* Physical addresses that the IOMMU's tables can hold. */
 #define ORK_DMA_BITS		40
@@ -290,7 +289,7 @@ static bool ork_is_coherent(void)
 	struct device_node *np;
 	bool coherent = false;
 
-	np = of_find_compatible_node(NULL, NULL, ORK_CORE_COMPATIBLE);
+	np = of_find_matching_node(NULL, ork_node_match);
 	if (np)
 		coherent = of_dma_is_coherent(np);
 	of_node_put(np);
@@ -355,59 +354,60 @@ static const struct component_master_ops ork_master_ops = {
 	.unbind = ork_unbind,
 };
 
-/* --- platform drivers: each core, and the NPU as a whole ----------------------- */
+/* --- platform drivers: each node, and the NPU as a whole ----------------------- */
 
-static int ork_core_bind(struct device *dev, struct device *master, void *data)
+static int ork_node_bind(struct device *dev, struct device *master, void *data)
 {
-	int ret = ork_core_init(data, dev);
-
-	if (ret < 0)
-		return ret;
-	return 0;
+	return ork_node_init(data, dev);
 }
 
-static void ork_core_unbind(struct device *dev, struct device *master, void *data)
+static void ork_node_unbind(struct device *dev, struct device *master, void *data)
 {
-	struct ork_device *ork = data;
-	unsigned int i;
-
-	for (i = 0; i < ORK_MAX_CORES; i++)
-		if (ork->cores[i].dev == dev)
-			ork_core_fini(&ork->cores[i]);
+	ork_node_fini(data, dev);
 }
 
-static const struct component_ops ork_core_ops = {
-	.bind = ork_core_bind,
-	.unbind = ork_core_unbind,
+static const struct component_ops ork_node_ops = {
+	.bind = ork_node_bind,
+	.unbind = ork_node_unbind,
 };
 
-static int ork_core_probe(struct platform_device *pdev)
+static int ork_node_probe(struct platform_device *pdev)
 {
 	int ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(ORK_DMA_BITS));
 
-	return ret ?: component_add(&pdev->dev, &ork_core_ops);
+	return ret ?: component_add(&pdev->dev, &ork_node_ops);
 }
 
-static int ork_core_remove(struct platform_device *pdev)
+static int ork_node_remove(struct platform_device *pdev)
 {
-	component_del(&pdev->dev, &ork_core_ops);
+	component_del(&pdev->dev, &ork_node_ops);
 	return 0;
 }
 
-static const struct of_device_id ork_core_match[] = {
-	{ .compatible = ORK_CORE_COMPATIBLE },
-	{ }
-};
-MODULE_DEVICE_TABLE(of, ork_core_match);
-
-static struct platform_driver ork_core_driver = {
-	.probe = ork_core_probe,
-	.remove = ork_core_remove,
+static struct platform_driver ork_node_driver = {
+	.probe = ork_node_probe,
+	.remove = ork_node_remove,
 	.driver = {
-		.name = "ork-core",
-		.of_match_table = ork_core_match,
+		.name = "ork-node",
+		.of_match_table = ork_node_match,
 	},
 };
+
+/* A node that another driver holds is never offered to this one: say who, and how it lets go. */
+static void ork_report_holder(struct device *dev, struct device_node *np)
+{
+	struct platform_device *node = of_find_device_by_node(np);
+
+	if (!node)
+		return;
+	device_lock(&node->dev);
+	if (node->dev.driver)
+		dev_notice(dev, "%s is held by %s; to free it: echo %s > /sys/bus/platform/drivers/%s/unbind\n",
+			   dev_name(&node->dev), node->dev.driver->name, dev_name(&node->dev),
+			   node->dev.driver->name);
+	device_unlock(&node->dev);
+	put_device(&node->dev);
+}
 
 static int ork_npu_probe(struct platform_device *pdev)
 {
@@ -422,10 +422,13 @@ static int ork_npu_probe(struct platform_device *pdev)
 
 	dma_set_max_seg_size(dev, UINT_MAX);
 
-	for_each_compatible_node(np, NULL, ORK_CORE_COMPATIBLE)
-		if (of_device_is_available(np))
-			component_match_add_release(dev, &match, component_release_of,
-						    component_compare_of, of_node_get(np));
+	for_each_matching_node(np, ork_node_match) {
+		if (!of_device_is_available(np))
+			continue;
+		ork_report_holder(dev, np);
+		component_match_add_release(dev, &match, component_release_of,
+					    component_compare_of, of_node_get(np));
+	}
 	if (!match)
 		return -ENODEV;
 	return component_master_add_with_match(dev, &ork_master_ops, match);
@@ -459,7 +462,7 @@ static int __init ork_init(void)
 		ret = PTR_ERR(ork_npu);
 		goto err_npu_driver;
 	}
-	ret = platform_driver_register(&ork_core_driver);
+	ret = platform_driver_register(&ork_node_driver);
 	if (ret)
 		goto err_npu;
 	return 0;
@@ -474,7 +477,7 @@ module_init(ork_init);
 
 static void __exit ork_exit(void)
 {
-	platform_driver_unregister(&ork_core_driver);
+	platform_driver_unregister(&ork_node_driver);
 	platform_device_unregister(ork_npu);
 	platform_driver_unregister(&ork_npu_driver);
 }

@@ -45,33 +45,34 @@ void ork_vm_put(struct ork_vm *vm)
 	kref_put(&vm->ref, ork_vm_release);
 }
 
-static bool ork_mmu_is(const struct ork_mmu *mmu, const struct device *iommu)
+static bool ork_vm_is_running(const struct ork_vm *vm, const struct ork_core *core,
+			      const struct device *iommu)
 {
-	return mmu->iommu == iommu->of_node;
+	return core->job && core->mmu->vm == vm && core->mmu->iommu == iommu->of_node;
 }
 
 /*
  * Runs in the IOMMU's hard interrupt. The access is not replayed with success whatever is done
- * here, so the job that runs behind the IOMMU fails.
+ * here, so the job that made it fails. Cores that share an IOMMU share its report: then each one's
+ * own status tells, and nobody is blamed on suspicion.
  */
 static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsigned long iova,
 			int fault, void *data)
 {
 	struct ork_vm *vm = data;
 	struct ork_device *ork = vm->ork;
+	unsigned int i, running = 0;
 	unsigned long flags;
-	unsigned int i;
 
 	drm_dbg(&ork->drm, "%s: %s fault at %#lx\n", dev_name(iommu),
 		fault == IOMMU_FAULT_WRITE ? "write" : "read", iova);
 
 	spin_lock_irqsave(&ork->lock, flags);
-	for (i = 0; i < ork->num_cores; i++) {
-		struct ork_core *core = &ork->cores[i];
-
-		if (ork_mmu_is(core->mmu, iommu) && core->mmu->vm == vm && core->job)
-			ork_watchdog_fault_locked(core);
-	}
+	for (i = 0; i < ork->num_cores; i++)
+		running += ork_vm_is_running(vm, &ork->cores[i], iommu);
+	for (i = 0; i < ork->num_cores; i++)
+		if (ork_vm_is_running(vm, &ork->cores[i], iommu))
+			ork_watchdog_fault_locked(&ork->cores[i], running == 1);
 	spin_unlock_irqrestore(&ork->lock, flags);
 	return 0;
 }
@@ -260,13 +261,7 @@ static void ork_mmu_set_vm(struct ork_mmu *mmu, struct ork_vm *vm)
 	spin_unlock_irqrestore(&mmu->ork->lock, flags);
 }
 
-/**
- * ork_mmu_detach_locked() - leave the IOMMU without an address space
- * @mmu: an IOMMU whose cores start nothing
- *
- * Context: process; under mmu->lock.
- */
-void ork_mmu_detach_locked(struct ork_mmu *mmu)
+static void ork_mmu_detach_locked(struct ork_mmu *mmu)
 {
 	struct ork_vm *vm = mmu->vm;
 
@@ -283,7 +278,6 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 	int ret;
 
 	lockdep_assert_held(&mmu->lock);
-	ork_mmu_detach_locked(mmu);
 	ret = iommu_attach_group(vm->domain, mmu->group);
 	if (ret) {
 		drm_err(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
@@ -304,31 +298,40 @@ static bool ork_mmu_busy(const struct ork_mmu *mmu)
 	return false;
 }
 
-/* From here on the cores behind the IOMMU start nothing, until ork_dispatch_switched(). */
-static struct ork_vm *ork_mmu_begin_switch(struct ork_mmu *mmu)
+/*
+ * From here on the cores behind the IOMMU start nothing, until ork_dispatch_switched(). @vm is
+ * what it is to be given, referenced, or NULL. False if there is nothing to do, or not yet.
+ */
+static bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm)
 {
-	struct ork_vm *vm = NULL;
 	unsigned long flags;
 
+	*vm = NULL;
 	spin_lock_irqsave(&mmu->ork->lock, flags);
-	if (mmu->claim && !ork_mmu_busy(mmu)) {
-		vm = ork_vm_get(mmu->claim);
+	if ((mmu->claim || mmu->stale) && !ork_mmu_busy(mmu)) {
 		mmu->switching = true;
+		mmu->stale = false;
+		if (mmu->claim)
+			*vm = ork_vm_get(mmu->claim);
 	}
 	spin_unlock_irqrestore(&mmu->ork->lock, flags);
-	return vm;
+	return mmu->switching;
 }
 
 static void ork_mmu_work(struct work_struct *work)
 {
 	struct ork_mmu *mmu = container_of(work, struct ork_mmu, work);
 	struct ork_vm *vm;
+	int ret = 0;
 
 	mutex_lock(&mmu->lock);
-	vm = ork_mmu_begin_switch(mmu);
-	if (vm) {
-		ork_dispatch_switched(mmu, ork_mmu_attach_locked(mmu, vm));
-		ork_vm_put(vm);
+	if (ork_mmu_begin_switch(mmu, &vm)) {
+		ork_mmu_detach_locked(mmu);
+		if (vm)
+			ret = ork_mmu_attach_locked(mmu, vm);
+		ork_dispatch_switched(mmu, ret);
+		if (vm)
+			ork_vm_put(vm);
 	}
 	mutex_unlock(&mmu->lock);
 }

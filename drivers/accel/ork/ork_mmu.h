@@ -56,6 +56,8 @@ struct ork_mapping {
  *	either
  * @claim: the space that gets the mmu as soon as its cores are idle; until then, none of them
  *	starts a job of another. Under ork->lock
+ * @stale: a core behind it was reset, and its own part of the IOMMU perhaps with it: nothing
+ *	starts until the space has been detached. Under ork->lock
  * @switching: cores start nothing while the attachment changes; under ork->lock
  * @work: attaches @claim
  * @switches: attachments made; under ork->lock
@@ -68,6 +70,7 @@ struct ork_mmu {
 	struct mutex lock;	/* before ork->lock */
 	struct ork_vm *vm;
 	struct ork_vm *claim;
+	bool stale;
 	bool switching;
 	struct work_struct work;
 	u64 switches;
@@ -84,6 +87,5 @@ void ork_mapping_put(struct ork_mapping *mapping);
 struct ork_mmu *ork_mmu_get(struct ork_device *ork, struct ork_core *core);
 void ork_mmu_put(struct ork_mmu *mmu, struct ork_core *core);
 void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm);
-void ork_mmu_detach_locked(struct ork_mmu *mmu);
 
 #endif

@@ -52,14 +52,16 @@ void ork_watchdog_start_locked(struct ork_core *core)
 }
 
 /**
- * ork_watchdog_fault_locked() - the address space of the running job has faulted
- * @core: the core
+ * ork_watchdog_fault_locked() - an access has failed
+ * @core: a core that may have made it
+ * @certain: it has
  *
  * Context: any; under ork->lock.
  */
-void ork_watchdog_fault_locked(struct ork_core *core)
+void ork_watchdog_fault_locked(struct ork_core *core, bool certain)
 {
-	core->fault = true;
+	core->fault |= certain;
+	core->look = jiffies;
 	mod_delayed_work(core->ork->wq, &core->watchdog, 0);
 }
 
@@ -87,6 +89,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 	if (!job)
 		return NULL;
 
+	core->fault |= ork_core_has_dma_error(core);
 	if (!core->fault && ork_core_done(core, &job->tasks[core->task])) {
 		/* The interrupt was lost, or is about to come and will find nothing to do. */
 		ork_core_acknowledge(core);
@@ -105,8 +108,9 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 }
 
 /*
- * The core is reset first: then nothing is in flight that could keep the IOMMU from stalling.
- * Its IOMMU may or may not have been reset with it, so the next job attaches anew.
+ * The job ends as soon as the core is reset, for nothing is in flight then. Its IOMMU may or may
+ * not have been reset with it: the address space is attached anew, as soon as no other core that
+ * shares it runs.
  */
 static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 {
@@ -120,10 +124,7 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 		job->tasks[core->task].programs, core->task);
 
 	synchronize_irq(core->irq);
-	mutex_lock(&core->mmu->lock);
 	ret = ork_core_reset(core);
-	ork_mmu_detach_locked(core->mmu);
-	mutex_unlock(&core->mmu->lock);
 	if (ret)
 		drm_err(&ork->drm, "core %u does not reset (%d) and is left alone\n", core->index,
 			ret);
@@ -133,6 +134,7 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 	core->stats.resets++;
 	core->lost = ret;
 	core->ready = !ret && !ork->dead;
+	core->mmu->stale = true;
 	job->reset = true;
 	ork_dispatch_end_locked(job, status);
 	ork_dispatch_locked(ork);
