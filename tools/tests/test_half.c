@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "../half.h"
-#include "test.h"
+#include "../../selftests/unit/test.h"
 
 enum { HALF_ONE = 0x3c00, HALF_INFINITY = 0x7c00, HALF_LARGEST = 0x7bff, HALF_SIGN = 0x8000 };
 

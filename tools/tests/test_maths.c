@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "../ork-train/maths.h"
-#include "test.h"
+#include "../../selftests/unit/test.h"
 
 static const double limit = 4 * DBL_EPSILON;
 

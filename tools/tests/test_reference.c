@@ -6,7 +6,7 @@
 
 #include "../ork-train/reference.h"
 #include "../random.h"
-#include "test.h"
+#include "../../selftests/unit/test.h"
 
 enum { BATCH = 24, DIRECTIONS = 6 };
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test.h"
+#include "../../selftests/unit/test.h"
 
 #define TRAIN	"%s/ork-train --data %s --device model "
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../../lib/ork_backend.h"
-#include "../../npu/tests/test.h"
+#include "../../../selftests/unit/test.h"
 #include "../device.h"
 
 int ork_model_open(const struct ork_backend **backend, void **dev);
@@ -426,9 +426,8 @@ static void extents_are_checked_alike_in_sync_and_submit(void)
 	for (unsigned int i = 0; i < sizeof(extent_cases) / sizeof(extent_cases[0]); i++) {
 		const struct extent_case *c = &extent_cases[i];
 		struct drm_ork_extent extent = c->extent;
-		bool failed = test_failed;
+		unsigned int before = failed_checks;
 
-		test_failed = false;
 		if (!extent.handle)
 			extent.handle = r.bo.handle;
 		CHECK_EQUAL(sync_one(extent), c->expected);
@@ -436,9 +435,8 @@ static void extents_are_checked_alike_in_sync_and_submit(void)
 			       (c->extent.flags & FROM ? WRITE : 0) |
 			       (c->extent.flags & ~(uint32_t)(TO | FROM));
 		CHECK_EQUAL(submit_extent(&r, extent), c->expected);
-		if (test_failed)
+		if (failed_checks != before)
 			printf("# that was: %s\n", c->what);
-		test_failed |= failed;
 	}
 	end();
 }
@@ -715,9 +713,8 @@ static void a_bad_submit_starts_nothing(void)
 	for (unsigned int i = 0; i < sizeof(submit_cases) / sizeof(submit_cases[0]); i++) {
 		struct drm_ork_job jobs[2];
 		struct request good, r;
-		bool failed = test_failed;
+		unsigned int before = failed_checks;
 
-		test_failed = false;
 		begin("");
 		request_init(&good);
 		request_init(&r);
@@ -732,9 +729,8 @@ static void a_bad_submit_starts_nothing(void)
 		CHECK_EQUAL(counters(DRM_ORK_QUERY_FILE, 0).submits, 0);
 		CHECK_EQUAL(dram(&good.bo, 0), 0);
 		end();
-		if (test_failed)
+		if (failed_checks != before)
 			printf("# that was: %s\n", submit_cases[i].what);
-		test_failed |= failed;
 	}
 }
 

@@ -16,7 +16,7 @@
 
 #include "../iommu.h"
 #include "../npu.h"
-#include "test.h"
+#include "../../../selftests/unit/test.h"
 
 #define RIG_PAGE	4096u
 /* Above 4 GiB, so that the high bits of table entries matter. */
@@ -27,13 +27,13 @@ __attribute__((format(printf, 2, 3))) static inline void ok(bool good, const cha
 {
 	va_list args;
 
-	printf("%sok %u - ", good ? "" : "not ", ++test_number);
+	printf("%sok %u - ", good ? "" : "not ", ++tests);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
 	putchar('\n');
 	fflush(stdout);
-	test_failures += !good;
+	failed_tests += !good;
 }
 
 /*

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../npu.h"
-#include "test.h"
+#include "../../../selftests/unit/test.h"
 
 #define BASE	0x140000000ull
 #define PAGE	4096u
@@ -459,7 +459,7 @@ static void random_operations_match_the_definition(void)
 
 	memset(cpu, 0, SIZE);
 	memset(&oracle, 0, sizeof(oracle));
-	for (int round = 0; round < 200000 && !test_failed; round++) {
+	for (int round = 0; round < 200000 && !failed_checks; round++) {
 		uint32_t at = PAGE - 4 * LINE + random_below(8 * LINE),
 			 len = 1 + random_below(4 * LINE);
 		uint32_t line = at / LINE * LINE;
@@ -506,7 +506,7 @@ static void eviction_never_changes_what_is_maintained(void)
 	static uint8_t memory[SIZE], got[SIZE];
 
 	memset(memory, 0, SIZE);
-	for (int round = 0; round < 20000 && !test_failed; round++) {
+	for (int round = 0; round < 20000 && !failed_checks; round++) {
 		uint32_t len = (1 + random_below(8)) * LINE,
 			 at = random_below((SIZE - len) / LINE) * LINE;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../iommu.h"
-#include "test.h"
+#include "../../../selftests/unit/test.h"
 
 #define BASE		0xfffff0000ull
 #define PAGE		4096u
