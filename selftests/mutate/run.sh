@@ -110,7 +110,7 @@ each_mutation() {
 }
 
 # The suites that are needed, each once.
-declare -A needed
+declare -A needed=()
 need() {
 	needed[$3 $4]+="$5 "
 }
