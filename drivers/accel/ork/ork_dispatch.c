@@ -69,16 +69,6 @@ static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job
 	}
 }
 
-static bool ork_mmu_idle(const struct ork_mmu *mmu)
-{
-	unsigned int i;
-
-	for (i = 0; i < mmu->ork->num_cores; i++)
-		if ((mmu->cores & BIT(i)) && mmu->ork->cores[i].job)
-			return false;
-	return true;
-}
-
 static void ork_dispatch_kick(struct ork_core *core)
 {
 	core->started = ktime_get();
@@ -136,7 +126,7 @@ void ork_dispatch_locked(struct ork_device *ork)
 	for (i = 0; i < ork->num_mmus; i++) {
 		struct ork_mmu *mmu = &ork->mmus[i];
 
-		if ((mmu->claim || mmu->stale) && !mmu->switching && ork_mmu_idle(mmu))
+		if ((mmu->claim || mmu->stale) && !mmu->switching && ork_mmu_idle_locked(mmu))
 			queue_work(ork->wq, &mmu->work);
 	}
 }
@@ -298,6 +288,25 @@ void ork_dispatch_switched(struct ork_mmu *mmu, int error)
 	ork_dispatch_finish(ork);
 }
 
+/* Ends the staged jobs of a file (NULL: of all), and gives up the claims made for them. */
+static void ork_dispatch_drop_locked(struct ork_device *ork, const struct ork_file *ofile,
+				     int status)
+{
+	struct ork_job *job, *next;
+	unsigned int i;
+
+	lockdep_assert_held(&ork->lock);
+	list_for_each_entry_safe(job, next, &ork->staged, link)
+		if (!ofile || job->ofile == ofile)
+			ork_dispatch_end_locked(job, status);
+	for (i = 0; i < ork->num_mmus; i++) {
+		struct ork_mmu *mmu = &ork->mmus[i];
+
+		if (!mmu->switching && (!ofile || mmu->claim == ofile->vm))
+			mmu->claim = NULL;
+	}
+}
+
 /**
  * ork_dispatch_cancel() - end the jobs of a file that no core runs yet
  * @ofile: the file, which is being closed
@@ -307,18 +316,11 @@ void ork_dispatch_switched(struct ork_mmu *mmu, int error)
 void ork_dispatch_cancel(struct ork_file *ofile)
 {
 	struct ork_device *ork = ofile->ork;
-	struct ork_job *job, *next;
 	unsigned long flags;
-	unsigned int i;
 
 	spin_lock_irqsave(&ork->lock, flags);
 	ofile->closing = true;
-	list_for_each_entry_safe(job, next, &ork->staged, link)
-		if (job->ofile == ofile)
-			ork_dispatch_end_locked(job, -ECANCELED);
-	for (i = 0; i < ork->num_mmus; i++)
-		if (ork->mmus[i].claim == ofile->vm && !ork->mmus[i].switching)
-			ork->mmus[i].claim = NULL;
+	ork_dispatch_drop_locked(ork, ofile, -ECANCELED);
 	ork_dispatch_locked(ork);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
@@ -359,17 +361,12 @@ static void ork_dispatch_stop_core(struct ork_core *core)
  */
 void ork_dispatch_shutdown(struct ork_device *ork)
 {
-	struct ork_job *job, *next;
 	unsigned long flags;
 	unsigned int i;
 
 	spin_lock_irqsave(&ork->lock, flags);
 	ork->dead = true;
-	list_for_each_entry_safe(job, next, &ork->staged, link)
-		ork_dispatch_end_locked(job, -ENODEV);
-	for (i = 0; i < ork->num_mmus; i++)
-		if (!ork->mmus[i].switching)
-			ork->mmus[i].claim = NULL;
+	ork_dispatch_drop_locked(ork, NULL, -ENODEV);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	for (i = 0; i < ork->num_cores; i++)

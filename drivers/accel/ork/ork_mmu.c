@@ -3,6 +3,7 @@
  * Address spaces, what is mapped in them, and which IOMMU has which attached.
  */
 
+#include <linux/log2.h>
 #include <linux/of.h>
 #include <linux/platform_device.h>
 #include <linux/sizes.h>
@@ -45,34 +46,30 @@ void ork_vm_put(struct ork_vm *vm)
 	kref_put(&vm->ref, ork_vm_release);
 }
 
-static bool ork_vm_is_running(const struct ork_vm *vm, const struct ork_core *core,
-			      const struct device *iommu)
-{
-	return core->job && core->mmu->vm == vm && core->mmu->iommu == iommu->of_node;
-}
-
 /*
  * Runs in the IOMMU's hard interrupt. The access is not replayed with success whatever is done
  * here, so the job that made it fails. Cores that share an IOMMU share its report: then each one's
- * own status tells, and nobody is blamed on suspicion.
+ * own status tells. Nobody is blamed because nobody else runs: whose fault it was may have been
+ * seen, and the core stopped, already.
  */
 static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsigned long iova,
 			int fault, void *data)
 {
 	struct ork_vm *vm = data;
 	struct ork_device *ork = vm->ork;
-	unsigned int i, running = 0;
 	unsigned long flags;
+	unsigned int i;
 
 	drm_dbg(&ork->drm, "%s: %s fault at %#lx\n", dev_name(iommu),
 		fault == IOMMU_FAULT_WRITE ? "write" : "read", iova);
 
 	spin_lock_irqsave(&ork->lock, flags);
-	for (i = 0; i < ork->num_cores; i++)
-		running += ork_vm_is_running(vm, &ork->cores[i], iommu);
-	for (i = 0; i < ork->num_cores; i++)
-		if (ork_vm_is_running(vm, &ork->cores[i], iommu))
-			ork_watchdog_fault_locked(&ork->cores[i], running == 1);
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+
+		if (core->job && core->mmu->vm == vm && core->mmu->iommu == iommu->of_node)
+			ork_watchdog_fault_locked(core, is_power_of_2(core->mmu->cores));
+	}
 	spin_unlock_irqrestore(&ork->lock, flags);
 	return 0;
 }
@@ -287,15 +284,22 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 	return 0;
 }
 
-static bool ork_mmu_busy(const struct ork_mmu *mmu)
+/**
+ * ork_mmu_idle_locked() - whether no core behind an IOMMU runs a job
+ * @mmu: the IOMMU
+ *
+ * Context: any; under ork->lock.
+ * Return: true if none does.
+ */
+bool ork_mmu_idle_locked(const struct ork_mmu *mmu)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&mmu->ork->lock);
 	for (i = 0; i < mmu->ork->num_cores; i++)
 		if ((mmu->cores & BIT(i)) && mmu->ork->cores[i].job)
-			return true;
-	return false;
+			return false;
+	return true;
 }
 
 /*
@@ -308,7 +312,7 @@ static bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm)
 
 	*vm = NULL;
 	spin_lock_irqsave(&mmu->ork->lock, flags);
-	if ((mmu->claim || mmu->stale) && !ork_mmu_busy(mmu)) {
+	if ((mmu->claim || mmu->stale) && ork_mmu_idle_locked(mmu)) {
 		mmu->switching = true;
 		mmu->stale = false;
 		if (mmu->claim)
