@@ -44,7 +44,7 @@ endif
 endif
 
 # What a part builds it adds to ALL; its host unit tests to UNIT_TESTS; the emulated board to BOARD;
-# what `make install` installs to INSTALL_BIN, _LIB, _INCLUDE, _INCLUDE_DRM and _PKGCONFIG.
+# what `make install` installs to INSTALL_BIN, _LIB, _DATA, _INCLUDE, _INCLUDE_DRM and _PKGCONFIG.
 include lib/lib.mk model/model.mk tools/tools.mk
 ifdef KSELFTEST
 include selftests/selftests.mk
@@ -109,10 +109,11 @@ modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/drm)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig share/ork include/drm)
 	install -m 755 $(INSTALL_BIN) $(DESTDIR)$(PREFIX)/bin
 	cp -P $(INSTALL_LIB) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(INSTALL_PKGCONFIG) $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(INSTALL_DATA) $(DESTDIR)$(PREFIX)/share/ork
 	install -m 644 $(INSTALL_INCLUDE) $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(INSTALL_INCLUDE_DRM) $(DESTDIR)$(PREFIX)/include/drm
 ifneq ($(wildcard drivers/accel/ork/ork.ko),)

@@ -11,6 +11,7 @@ tool_objects = $(patsubst tools/%.c,$(2)/%.o,tools/common.c $($(1)_SRC))
 
 ALL += $(TOOLS:%=$(B)/bin/%) $(B)/data/digits.csv
 INSTALL_BIN += $(TOOLS:%=$(B)/bin/%)
+INSTALL_DATA += $(B)/data/digits.csv
 
 # Without contraction the loss has the same bits on every machine.
 TOOLS_CFLAGS := -Ilib -ffp-contract=off

@@ -23,7 +23,7 @@ static const char usage[] =
 	"  --batch N           digits in a step, a multiple of 32 (default 128)\n"
 	"  --check             compare gradients, first and last, with an fp32 reference\n"
 	"  --break             leave the derivative of ReLU out, for --check to find\n"
-	"  --data FILE         the digits (default: digits.csv beside the program or in ../data)\n"
+	"  --data FILE         the digits (default: digits.csv beside the program, or in ../data or ../share/ork)\n"
 	"  --json FILE         write the figures there too\n"
 	"  --quiet             print errors only\n"
 	"  --help              print this\n"
@@ -115,12 +115,14 @@ static bool parse_option(int option, struct options *options)
 	}
 }
 
-/* Beside the program where it was copied somewhere alone, in ../data where it was built. */
+/* Beside the program if it was copied alone, in ../data if built, in ../share/ork if installed. */
 static void find_data(struct options *options)
 {
-	static const char *const places[] = { "digits.csv", "../data/digits.csv" };
+	static const char *const places[] = {
+		"digits.csv", "../data/digits.csv", "../share/ork/digits.csv",
+	};
 	char *path = options->default_data, *end;
-	size_t room = sizeof(options->default_data) - sizeof("../data/digits.csv");
+	size_t room = sizeof(options->default_data) - sizeof("../share/ork/digits.csv");
 	ssize_t length = readlink("/proc/self/exe", path, room);
 
 	path[length > 0 ? length : 0] = '\0';
