@@ -2,7 +2,6 @@
 #ifndef __ORK_DEVICE_H__
 #define __ORK_DEVICE_H__
 
-#include <linux/idr.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
