@@ -11,8 +11,14 @@ B := build/$(ARCH)
 PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(shell uname -r)/build
 CACHE := $(or $(ORK_CACHE),$(HOME)/.cache/ork)
-# Where set-up keeps the kernel, its headers and QEMU's: absent on a board, which needs none of them.
+# Of the emulated board: stock (Debian's own), or one that set-up builds from source, as debug.
+KERNEL ?= stock
+export KERNEL
+# Where set-up keeps the kernels, their headers and QEMU's: absent on a board, which needs none of them.
 -include $(CACHE)/env.mk
+ifneq ($(KERNEL),stock)
+-include $(CACHE)/env-$(KERNEL).mk
+endif
 
 ifeq ($(ARCH),arm64)
 CC := aarch64-linux-gnu-gcc
@@ -27,9 +33,10 @@ endif
 CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -Iuapi $(LIBDRM_CFLAGS)
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Of the guest. The one of `make modules` lies beside its sources.
-GUEST_MODULE := build/arm64/module/drivers/accel/ork/ork.ko
-INITRAMFS := build/arm64/initramfs.cpio
-GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/build/arm64/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+GUEST := build/arm64/$(KERNEL)
+GUEST_MODULE := $(GUEST)/module/drivers/accel/ork/ork.ko
+INITRAMFS := $(GUEST)/initramfs.cpio
+GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -70,10 +77,12 @@ run: setup
 	@selftests/vm/run.sh
 
 test: setup
+	@selftests/env/setup.sh debug
 	@selftests/summary.sh
 
+# The machine, and the kernel that is asked for: the first build of one from source takes its time.
 setup:
-	@selftests/env/setup.sh
+	@selftests/env/setup.sh $(filter-out stock,$(KERNEL))
 
 unit: $(UNIT_TESTS)
 	@selftests/unit.sh $(UNIT_TESTS)
@@ -90,15 +99,15 @@ guest: $(INITRAMFS)
 vm vm-shell: setup
 	@$(MAKE) $(QUIET) ARCH=host board
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
-	@selftests/vm/vm.sh $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
+	@selftests/vm/vm.sh --kernel $(KERNEL) $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
 
 ifeq ($(ARCH),arm64)
 $(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
-	$< $@
+	$< $(KERNEL) $@
 
 $(GUEST_MODULE): FORCE
-	@selftests/env/module-copy.sh build/arm64/module
+	@selftests/env/module-copy.sh $(GUEST)/module
 	@$(MAKE) -s $(GUEST_KBUILD) modules 2> >(grep -v 'Skipping BTF generation' >&2)
 endif
 
@@ -131,7 +140,8 @@ help:
 	@echo 'make unit          the host unit tests alone'
 	@echo 'make check-static  the static checks alone'
 	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
-	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh'
+	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
+	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
 	@echo
 	@echo 'make               library, tools and tests for this machine'
 	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'

@@ -6,6 +6,8 @@ CACHE=${ORK_CACHE:-$HOME/.cache/ork}
 DEBS=$CACHE/debs
 LOGS=$CACHE/logs
 VERSIONS=$CACHE/versions
+# Where newer kernels are, beside what the machine has its packages from.
+LATER_SUITES=(bookworm-backports trixie-backports)
 KERNEL_SERIES=6.1
 KERNEL_ABI='6\.1\.0-[0-9]+'
 HOST_ARCH=$(dpkg --print-architecture)
@@ -79,12 +81,41 @@ derive_sources() {
 		sed -nE -e 's/\barch=[^] ]*//' -e 's/^deb(-src)?[[:space:]]+(.*)/deb \2\ndeb-src \2/p' \
 			"$file" | awk '!seen[$0]++' >"$dir/${file##*/}"
 	done
+	for suite in "${LATER_SUITES[@]}"; do
+		derive_suite "$suite" "$dir"
+	done
 }
 
+# stanzas DIR SUFFIX: what stands in the files of that kind.
+stanzas() {
+	find "$1" -name "*.$2" ! -name 'later-*' -exec cat {} +
+}
+
+# derive_suite SUITE DIR: another suite of the archive from which this machine has its main one.
+derive_suite() {
+	local main to=$2/later-$1
+	main=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	stanzas "$2" sources | awk -v RS= -v main="$main" -v suite="$1" '
+		$0 ~ "(^|\n)Suites:([^\n]* )?" main "( |\n|$)" {
+			sub(/Suites:[^\n]*/, "Suites: " suite); print; exit }' >"$to.sources"
+	stanzas "$2" list | awk -v main="$main" -v suite="$1" '
+		{ for (i = 3; i <= NF; i++) if ($i == main) { $i = suite; print; next } }' |
+		awk '!seen[$0]++' >"$to.list"
+	[ ! -s "$to.sources" ] || rm "$to.list"
+}
+
+read_lists() {
+	private_apt apt-get -o APT::Update::Error-Mode=any update
+}
+
+# A suite that is no longer there costs what comes from it, and nothing else.
 update_lists() {
 	derive_sources
 	say "reading the package lists"
-	logged apt-update "reading the package lists (apt-get update)" private_apt apt-get -o APT::Update::Error-Mode=any update
+	read_lists >/dev/null 2>&1 </dev/null && return
+	say "the archive has not all of ${LATER_SUITES[*]}: going on without them"
+	rm -f "$CACHE"/apt/sources.d/later-*
+	logged apt-update "reading the package lists (apt-get update)" read_lists
 }
 
 # candidate PACKAGE: the version that apt would take, or nothing.

@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Gets the machine ready for `make run` and `make test`: installs what is missing, keeps the kernel,
-# its headers and QEMU's headers under ~/.cache/ork, and writes their places to env.mk there.
+# its headers and QEMU's headers under ~/.cache/ork, and writes their places to env.mk there. With the
+# name of a configuration, NAME-kernel.config, it also builds a newer kernel from source and writes
+# env-NAME.mk.
 # Does nothing, and needs no network, when all of it stands. To take newer versions, remove the cache.
+# usage: setup.sh [debug]
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR
-for part in common packages kernel qemu; do
+for part in common packages kernel source-kernel qemu; do
 	. "$here/$part.sh"
 done
 ENV=$CACHE/env.mk
@@ -53,3 +56,6 @@ if ! is_ready; then
 	is_ready || die "$ENV names something that is not there" "remove $CACHE and run the command again"
 	say "ready, kept in $CACHE"
 fi
+for kind in "$@"; do
+	setup_source_kernel "$kind"
+done

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: MIT
 # Packs the guest's root: busybox, the C library, libdrm, what build/arm64 holds, the kernel's modules
 # that the board needs, and ork.ko. Uncompressed, since the guest would unpack it in emulation.
-# usage: mkinitramfs.sh OUT
+# usage: mkinitramfs.sh KERNEL OUT
 set -euo pipefail
 
-out=${1:?usage: mkinitramfs.sh OUT}
+kernel=${1:?usage: mkinitramfs.sh KERNEL OUT} out=${2:?usage: mkinitramfs.sh KERNEL OUT}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/selftests/vm
 built=$top/build/arm64
-ork=$built/module/drivers/accel/ork/ork.ko
+ork=$built/$kernel/module/drivers/accel/ork/ork.ko
 cross=/usr/aarch64-linux-gnu/lib
 PATH=$PATH:/usr/sbin:/sbin
+cache=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
-. "${ORK_CACHE:-$HOME/.cache/ork}/env.mk"
+. "$cache/env.mk"
+# shellcheck source=/dev/null
+[ "$kernel" = stock ] || . "$cache/env-$kernel.mk"
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
@@ -25,11 +28,13 @@ module_files() {
 	for name in virtio_pci virtio_console 9pnet_virtio 9p $(modinfo -F depends "$ork" | tr , ' '); do
 		modprobe -d "${MODULES_DIR%/lib/modules/*}" -S "$KERNEL_RELEASE" --show-depends "$name"
 	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++'
+	# What ork.ko is measured against, loaded only by those who measure.
+	find "$MODULES_DIR" -name 'rocket.ko*' | sed 's/^/later /'
 }
 
 module_files >"$tree/modules.list"
-xargs cp -t "$tree/modules" <"$tree/modules.list"
-sed -i 's|.*/||' "$tree/modules.list"
+sed 's/^later //' "$tree/modules.list" | xargs -r cp -t "$tree/modules"
+sed -i -e '/^later /d' -e 's|.*/||' "$tree/modules.list"
 cp "$ork" "$tree/modules"
 
 cp "$GUEST_ROOT/bin/busybox" "$tree/bin"

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Boots the stock kernel on the emulated board, with ork.ko loaded, and runs a command in it.
+# Boots a kernel on the emulated board, with ork.ko loaded, and runs a command in it.
 set -euo pipefail
 
 usage() {
 	cat <<-END
 		usage: vm.sh [OPTION]... -- COMMAND [ARGUMENT]...
+		  --kernel stock|debug            Debian's own, or one built from source (default stock)
 		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
 		  --binding mainline|vendor       of the NPU in the device tree (default mainline)
 		  --latency-us N                  time added to each program (default 0)
@@ -24,12 +25,12 @@ usage() {
 }
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-cache=strict binding=mainline latency=0 memory=1024 smp=2 seed=1
+kernel=stock cache=strict binding=mainline latency=0 memory=1024 smp=2 seed=1
 out=$top/build/vm limit=300 append='' shell=
 board=$top/build/host/libork-board.so
-initramfs=$top/build/arm64/initramfs.cpio
+env=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
-. "${ORK_CACHE:-$HOME/.cache/ork}/env.mk"
+. "$env/env.mk"
 
 need_number() {
 	[[ $2 =~ ^[0-9]+$ ]] || { echo "vm.sh: $1 $2: a number is wanted" >&2; exit 2; }
@@ -47,6 +48,7 @@ parse() {
 		--latency-us | --memory | --smp | --seed | --timeout) need_number "$1" "$2" ;;
 		esac
 		case $1 in
+		--kernel) kernel=$2 ;;
 		--cache) cache=$2 ;;
 		--binding) binding=$2 ;;
 		--latency-us) latency=$2 ;;
@@ -123,6 +125,12 @@ verdict() {
 }
 
 parse "$@"
+if [ "$kernel" != stock ]; then
+	[ -e "$env/env-$kernel.mk" ] || { echo "vm.sh: there is no $kernel kernel here" >&2; exit 125; }
+	# shellcheck source=/dev/null
+	. "$env/env-$kernel.mk"
+fi
+initramfs=$top/build/arm64/$kernel/initramfs.cpio
 for file in "$board" "$initramfs"; do
 	[ -e "$file" ] || { echo "vm.sh: $file is missing: make vm builds it" >&2; exit 125; }
 done
