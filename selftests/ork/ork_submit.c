@@ -880,12 +880,13 @@ TEST_F_TIMEOUT(submit, core_is_whole_after_twenty_hangs, 60)
 	for (unsigned int i = 0; i < 20; i++) {
 		struct product bad;
 		uint32_t core = i % self->info.num_cores;
+		int fd = device_open();	/* one file would be banned */
 
-		ASSERT_EQ(0, hanging_product(self->fd, &bad));
+		ASSERT_EQ(0, hanging_product(fd, &bad));
 		job = product_job(&bad, 1u << core);
 		job.timeout_ms = 20;
-		EXPECT_EQ(-ETIMEDOUT, run_job(self->fd, &job));
-		bo_close(self->fd, &bad.bo);
+		EXPECT_EQ(-ETIMEDOUT, run_job(fd, &job));
+		close(fd);
 		/* With an object from before, and from another file with objects of its own. */
 		memset(good.bo.data + good.c, UNTOUCHED, product_c_bytes(&good));
 		job = product_job(&good, 1u << core);
@@ -1111,7 +1112,8 @@ TEST_F(submit, close_with_jobs_in_flight_cancels_what_waits)
 	EXPECT_EQ(0, health_everywhere());
 }
 
-TEST_F(submit, job_that_waits_for_a_closed_client_ends)
+/* case 61 */
+TEST_F(submit, job_that_waits_for_a_closed_client_is_cancelled)
 {
 	uint32_t last;
 	int fd;
@@ -1123,8 +1125,8 @@ TEST_F(submit, job_that_waits_for_a_closed_client_ends)
 	self->in.handle = last;
 	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_ORK_SUBMIT, &self->args));
 	close(fd);
-	EXPECT_EQ(0, job_status(self->fd, self->out.handle));
-	EXPECT_EQ(0u, product_wrong(&self->product, 32));
+	EXPECT_EQ(-ECANCELED, job_status(self->fd, self->out.handle));
+	EXPECT_EQ(UNTOUCHED, self->product.bo.data[self->product.c]);
 }
 
 /* In the child: reports readiness through @ready, then waits to be killed. */
@@ -1242,14 +1244,15 @@ TEST_F_TIMEOUT(submit, hangs_of_one_client_do_not_fail_anothers_jobs, 120)
 		for (unsigned int i = 0; i < 20; i++) {
 			struct product bad;
 			struct drm_ork_job job;
+			int fd = device_open();	/* one file would be banned */
 
-			if (hanging_product(self->fd, &bad))
+			if (hanging_product(fd, &bad))
 				_exit(1);
 			job = product_job(&bad, 0);
 			job.timeout_ms = 30;
-			if (run_job(self->fd, &job) != -ETIMEDOUT)
+			if (run_job(fd, &job) != -ETIMEDOUT)
 				_exit(1);
-			bo_close(self->fd, &bad.bo);
+			close(fd);
 		}
 		_exit(0);
 	}

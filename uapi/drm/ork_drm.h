@@ -328,9 +328,14 @@ enum drm_ork_priority {
  *
  * The jobs do not wait for each other and may run at once, on as many cores as there are. They
  * wait for jobs of earlier submits that wrote what these read or write, or read what these write
- * (object by object), unless DRM_ORK_SUBMIT_EXPLICIT is given. A job whose chain finishes no
- * program for its timeout ends with -ETIMEDOUT, one whose address space faults with -EFAULT, one
- * that is dropped because its file was closed with -ECANCELED.
+ * (object by object), unless DRM_ORK_SUBMIT_EXPLICIT is given.
+ *
+ * A job whose chain finishes no program for its timeout ends with -ETIMEDOUT, one whose address
+ * space faults with -EFAULT. One that is dropped because its file was closed ends with -ECANCELED,
+ * as does one that cannot have its input: a fence of @in_syncs ended with an error, or a job that
+ * it waited for as the writer of an object that it reads. It ran on no core then. A file whose
+ * jobs hung or faulted too often (module parameter hang_limit) is banned: what it has queued ends
+ * with -EIO, and SUBMIT gives -EIO.
  */
 struct drm_ork_submit {
 	__u32 flags;

@@ -19,6 +19,8 @@
  * clock (RK3588 TRM part 1, 36.6).
  */
 #define ORK_RESET_HOLD_US	10
+/* A reset that had no effect is tried so often in all. */
+#define ORK_RESET_TRIES		3
 
 /* Bytes of a core's window that hold its own blocks; the banks of its IOMMU follow. */
 #define ORK_CORE_BLOCKS		0x9000
@@ -104,15 +106,16 @@ bool ork_core_signals(struct ork_core *core)
  * @core: the core
  * @task: the chain
  *
- * The raw status alone would not do: whether it also tells of programs before the last is not
- * known.
+ * The status alone would not do: an interrupt can be spurious, or late and another chain's.
  *
+ * Context: any; under ork->lock.
  * Return: true if all programs have finished.
  */
 bool ork_core_done(struct ork_core *core, const struct ork_task *task)
 {
 	return ork_core_count(core) >= task->programs &&
-	       (ork_pc_read(core, ORK_PC_INTERRUPT_RAW_STATUS) & ORK_INT_DPU);
+	       (core->signalled ||
+		(ork_pc_read(core, ORK_PC_INTERRUPT_RAW_STATUS) & ORK_INT_DPU));
 }
 
 /**
@@ -134,16 +137,7 @@ void ork_core_mask(struct ork_core *core)
 	ork_pc_write(core, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
 }
 
-/**
- * ork_core_reset() - stop whatever the core does
- * @core: a core that is not ready
- *
- * Whether the reset reaches the core's IOMMU is not known: the caller attaches an address space
- * anew.
- *
- * Return: 0 or a negative errno.
- */
-int ork_core_reset(struct ork_core *core)
+static int ork_core_pulse_resets(struct ork_core *core)
 {
 	int ret;
 
@@ -151,12 +145,35 @@ int ork_core_reset(struct ork_core *core)
 	if (ret)
 		return ret;
 	udelay(ORK_RESET_HOLD_US);
-	ret = reset_control_bulk_deassert(ORK_CORE_RESETS, core->resets);
-	if (ret)
-		return ret;
+	return reset_control_bulk_deassert(ORK_CORE_RESETS, core->resets);
+}
 
-	ork_core_mask(core);
-	return 0;
+/**
+ * ork_core_reset() - stop whatever the core does
+ * @core: a core that is not ready
+ *
+ * The mask tells whether the reset took place: it is 0 before, and comes out of a reset as
+ * 0x1ffff (RK3588 TRM part 1, 36.4). Whether the reset reaches the core's IOMMU is not known: the
+ * caller attaches an address space anew.
+ *
+ * Return: 0 or a negative errno: -EIO if the reset has no effect.
+ */
+int ork_core_reset(struct ork_core *core)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ORK_RESET_TRIES; i++) {
+		ork_core_mask(core);
+		ret = ork_core_pulse_resets(core);
+		if (ret)
+			return ret;
+		if (ork_pc_read(core, ORK_PC_INTERRUPT_MASK)) {
+			ork_core_mask(core);
+			return 0;
+		}
+	}
+	return -EIO;
 }
 
 static irqreturn_t ork_core_irq(int irq, void *data)

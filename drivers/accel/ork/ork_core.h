@@ -43,12 +43,18 @@ struct ork_core_resources {
  * @job: the job it runs, or NULL; under ork->lock
  * @task: which of the job's tasks; under ork->lock
  * @ready: it may be given jobs; under ork->lock
- * @lost: it did not come back from a reset; under ork->lock
+ * @recovering: its job was taken from it, and it is being reset; under ork->lock
+ * @lost: it is given no more jobs, for it does not reset or its IOMMU does not answer; under
+ *	ork->lock
+ * @wreck: the job that it ran when it did not reset; ends when the IOMMU lets it write to memory
+ *	no more. Under ork->lock
  * @started: when @task was kicked; under ork->lock
  * @watchdog: looks whether programs still finish
  * @look: jiffies at which @watchdog fires, if it is armed; under ork->lock
  * @progress: jiffies at which the last look saw one, or @task started; under ork->lock
  * @counted: task counter at that look; under ork->lock
+ * @signalled: its interrupt has told of an end since the last kick; under ork->lock
+ * @spurious: interrupts since the last kick that told of none; under ork->lock
  * @fault: @job's address space faulted; under ork->lock
  * @stats: since it was bound; under ork->lock
  */
@@ -66,12 +72,16 @@ struct ork_core {
 	struct ork_job *job;
 	unsigned int task;
 	bool ready;
+	bool recovering;
 	bool lost;
+	struct ork_job *wreck;
 	ktime_t started;
 	struct delayed_work watchdog;
 	unsigned long look;
 	unsigned long progress;
 	u32 counted;
+	bool signalled;
+	unsigned int spurious;
 	bool fault;
 	struct drm_ork_counters stats;
 };

@@ -42,8 +42,11 @@
  * @num_mmus: IOMMUs present; fixed before the DRM device is registered
  * @hw_version: version of the first core
  * @coherent: the NPU snoops; nothing is maintained. Fixed before the DRM device is registered
- * @lock: who runs what: @staged, @ended, @dead, what struct ork_core and struct ork_mmu say it
- *	guards. Innermost; taken in hard interrupts
+ * @lock: who runs what: all lists, @dead, what struct ork_core, struct ork_mmu, struct ork_file and
+ *	struct ork_job say it guards. Innermost; taken in hard interrupts
+ * @waiting: jobs with unmet dependencies
+ * @ready: jobs whose dependencies have been met, and that are yet to be pushed to @sched
+ * @push: pushes them
  * @staged: jobs without unmet dependencies that wait for a core, oldest first
  * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
  * @dead: cores are gone; jobs end at once
@@ -64,6 +67,9 @@ struct ork_device {
 	bool coherent;
 
 	spinlock_t lock;	/* innermost; taken in hard interrupts */
+	struct list_head waiting;
+	struct list_head ready;
+	struct work_struct push;
 	struct list_head staged;
 	struct list_head ended;
 	bool dead;
@@ -105,7 +111,10 @@ struct ork_stats {
  * @submit_lock: arming and pushing jobs in one order; taken with reservations held
  * @active: jobs that were pushed and have not ended
  * @idle: woken when @active falls to 0
- * @closing: no job of the file starts any more
+ * @refusal: why no job of the file starts any more: -ECANCELED, it is being closed; -EIO, it is
+ *	banned; 0: they start. Written under ork->lock, for -ECANCELED under @submit_lock too; read
+ *	under either
+ * @hangs: its jobs that hung or faulted; under ork->lock
  * @stats: counters
  */
 struct ork_file {
@@ -116,7 +125,8 @@ struct ork_file {
 	struct mutex submit_lock;	/* taken with reservations held */
 	atomic_t active;
 	wait_queue_head_t idle;
-	bool closing;
+	int refusal;
+	unsigned int hangs;
 	struct ork_stats stats;
 };
 

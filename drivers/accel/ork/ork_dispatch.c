@@ -12,7 +12,10 @@
  * signalled.
  */
 
+#include <linux/dma-fence.h>
 #include <linux/spinlock.h>
+
+#include <drm/drm_print.h>
 
 #include "ork_device.h"
 #include "ork_dispatch.h"
@@ -72,6 +75,8 @@ static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job
 static void ork_dispatch_kick(struct ork_core *core)
 {
 	core->started = ktime_get();
+	core->signalled = false;
+	core->spurious = 0;
 	ork_watchdog_start_locked(core);
 	ork_core_kick(core, &core->job->tasks[core->task]);
 }
@@ -161,8 +166,8 @@ void ork_dispatch_run(struct ork_job *job)
 	spin_lock_irqsave(&ork->lock, flags);
 	if (ork->dead) {
 		ork_dispatch_end_locked(job, -ENODEV);
-	} else if (job->ofile->closing) {
-		ork_dispatch_end_locked(job, -ECANCELED);
+	} else if (job->ofile->refusal) {
+		ork_dispatch_end_locked(job, job->ofile->refusal);
 	} else {
 		list_add_tail(&job->link, &ork->staged);
 		ork_dispatch_locked(ork);
@@ -220,9 +225,14 @@ irqreturn_t ork_dispatch_interrupt(struct ork_core *core)
 	unsigned long flags;
 
 	spin_lock_irqsave(&core->ork->lock, flags);
-	if (core->job && ork_core_signals(core)) {
+	if (ork_core_signals(core)) {
 		ork_core_acknowledge(core);
-		ret = ork_dispatch_task_done_locked(core) ? IRQ_WAKE_THREAD : IRQ_HANDLED;
+		core->signalled = true;
+		ret = IRQ_HANDLED;
+		if (!core->job || !ork_core_done(core, &core->job->tasks[core->task]))
+			ork_watchdog_spurious_locked(core);
+		else if (ork_dispatch_task_done_locked(core))
+			ret = IRQ_WAKE_THREAD;
 	}
 	spin_unlock_irqrestore(&core->ork->lock, flags);
 
@@ -251,34 +261,75 @@ static struct ork_job *ork_dispatch_pop_ended(struct ork_device *ork)
  */
 void ork_dispatch_finish(struct ork_device *ork)
 {
+	bool cookie = dma_fence_begin_signalling();
 	struct ork_job *job;
 
 	while ((job = ork_dispatch_pop_ended(ork)))
 		ork_job_end(job);
+	/* Those that waited for the jobs just ended. */
+	ork_jobs_push(ork);
+	dma_fence_end_signalling(cookie);
 }
 
 /**
- * ork_dispatch_switched() - an IOMMU has been given to the space that claimed it
+ * ork_dispatch_lose_locked() - the cores behind an IOMMU get no more jobs
+ * @mmu: an IOMMU that does not answer, or one with a core behind it that does not reset: nobody's
+ *	memory may be reachable through it any more. It is detached when its other cores' jobs have
+ *	ended
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_dispatch_lose_locked(struct ork_mmu *mmu)
+{
+	struct ork_device *ork = mmu->ork;
+	unsigned int i;
+
+	lockdep_assert_held(&ork->lock);
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+
+		if (!(mmu->cores & BIT(i)) || core->lost)
+			continue;
+		core->ready = false;
+		core->lost = true;
+		drm_err(&ork->drm, "core %u is lost; bind the device again\n", i);
+	}
+	mmu->claim = NULL;
+	mmu->stale = true;
+}
+
+/* What a core that does not reset had run ends when no address space is attached to it. */
+static void ork_dispatch_end_wrecks_locked(struct ork_device *ork, u32 cores)
+{
+	unsigned int i;
+
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_core *core = &ork->cores[i];
+
+		if (!(cores & BIT(i)) || !core->wreck)
+			continue;
+		ork_dispatch_end_locked(core->wreck, core->wreck->status);
+		core->wreck = NULL;
+	}
+}
+
+/**
+ * ork_dispatch_switched() - an IOMMU has been detached, and given to the space that claimed it
  * @mmu: the IOMMU
- * @error: 0, or why it could not be done; then the oldest job that waits for the space fails
- *	with it
+ * @error: 0, or why it could not be given
  *
  * Context: process; under mmu->lock.
  */
 void ork_dispatch_switched(struct ork_mmu *mmu, int error)
 {
 	struct ork_device *ork = mmu->ork;
-	struct ork_job *job;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ork->lock, flags);
+	ork_dispatch_end_wrecks_locked(ork, mmu->cores);
 	if (error) {
-		list_for_each_entry(job, &ork->staged, link) {
-			if (job->ofile->vm != mmu->claim || !(job->core_mask & mmu->cores))
-				continue;
-			ork_dispatch_end_locked(job, error);
-			break;
-		}
+		ork_dispatch_lose_locked(mmu);
+		mmu->stale = false;
 	}
 	mmu->claim = NULL;
 	mmu->switching = false;
@@ -308,49 +359,43 @@ static void ork_dispatch_drop_locked(struct ork_device *ork, const struct ork_fi
 }
 
 /**
- * ork_dispatch_cancel() - end the jobs of a file that no core runs yet
- * @ofile: the file, which is being closed
+ * ork_dispatch_refuse_locked() - no job of a file starts any more; those that are staged end
+ * @ofile: the file
+ * @status: negative errno that its jobs end with
  *
- * Context: process.
+ * Context: any; under ork->lock. Afterwards the caller calls ork_dispatch_finish().
  */
-void ork_dispatch_cancel(struct ork_file *ofile)
+void ork_dispatch_refuse_locked(struct ork_file *ofile, int status)
 {
-	struct ork_device *ork = ofile->ork;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ork->lock, flags);
-	ofile->closing = true;
-	ork_dispatch_drop_locked(ork, ofile, -ECANCELED);
-	ork_dispatch_locked(ork);
-	spin_unlock_irqrestore(&ork->lock, flags);
-
-	ork_dispatch_finish(ork);
+	lockdep_assert_held(&ofile->ork->lock);
+	WRITE_ONCE(ofile->refusal, status);
+	ork_dispatch_drop_locked(ofile->ork, ofile, status);
+	ork_dispatch_locked(ofile->ork);
 }
 
+/*
+ * What the core runs does not end yet: only the reset, or else the detached IOMMU, makes sure that
+ * it does not write to memory any more.
+ */
 static void ork_dispatch_stop_core(struct ork_core *core)
 {
 	struct ork_device *ork = core->ork;
-	struct ork_job *job;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ork->lock, flags);
-	job = core->job;
-	core->job = NULL;
+	if (core->job) {
+		core->wreck = core->job;
+		core->wreck->status = -ENODEV;
+		core->job = NULL;
+	}
 	core->ready = false;
 	ork_core_mask(core);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	synchronize_irq(core->irq);
 	cancel_delayed_work_sync(&core->watchdog);
-	if (!job)
-		return;
-
-	/* The job's memory may be given back only when the core cannot write to it any more. */
-	if (ork_core_reset(core))
+	if (core->wreck && ork_core_reset(core))
 		dev_err(core->dev, "core %u does not reset\n", core->index);
-	spin_lock_irqsave(&ork->lock, flags);
-	ork_dispatch_end_locked(job, -ENODEV);
-	spin_unlock_irqrestore(&ork->lock, flags);
 }
 
 /**
@@ -371,5 +416,11 @@ void ork_dispatch_shutdown(struct ork_device *ork)
 
 	for (i = 0; i < ork->num_cores; i++)
 		ork_dispatch_stop_core(&ork->cores[i]);
+	for (i = 0; i < ork->num_mmus; i++)
+		ork_mmu_stop(&ork->mmus[i]);
+
+	spin_lock_irqsave(&ork->lock, flags);
+	ork_dispatch_end_wrecks_locked(ork, U32_MAX);
+	spin_unlock_irqrestore(&ork->lock, flags);
 	ork_dispatch_finish(ork);
 }

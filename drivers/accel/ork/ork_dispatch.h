@@ -17,7 +17,8 @@ void ork_dispatch_locked(struct ork_device *ork);
 void ork_dispatch_end_locked(struct ork_job *job, int status);
 void ork_dispatch_switched(struct ork_mmu *mmu, int error);
 void ork_dispatch_finish(struct ork_device *ork);
-void ork_dispatch_cancel(struct ork_file *ofile);
+void ork_dispatch_lose_locked(struct ork_mmu *mmu);
+void ork_dispatch_refuse_locked(struct ork_file *ofile, int status);
 void ork_dispatch_shutdown(struct ork_device *ork);
 
 #endif

@@ -114,9 +114,16 @@ static void ork_postclose(struct drm_device *drm, struct drm_file *file)
 	unsigned int i;
 	int idx;
 
-	ork_dispatch_cancel(ofile);
+	mutex_lock(&ofile->submit_lock);
+	spin_lock_irq(&ork->lock);
+	ork_dispatch_refuse_locked(ofile, -ECANCELED);
+	spin_unlock_irq(&ork->lock);
+	mutex_unlock(&ofile->submit_lock);
+	ork_jobs_cancel(ork, ofile, -ECANCELED);
+	ork_dispatch_finish(ork);
+	/* Not flushed: jobs of others may keep the scheduler from emptying the queue. */
 	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
-		drm_sched_entity_destroy(&ofile->entities[i]);
+		drm_sched_entity_fini(&ofile->entities[i]);
 	wait_event(ofile->idle, !atomic_read(&ofile->active));
 
 	if (drm_dev_enter(drm, &idx)) {
@@ -260,12 +267,20 @@ static void ork_wq_release(struct drm_device *drm, void *data)
 	destroy_workqueue(data);
 }
 
+static void ork_push_work(struct work_struct *work)
+{
+	ork_jobs_push(container_of(work, struct ork_device, push));
+}
+
 /* What open files can reach lives as long as the DRM device. */
 static int ork_device_init(struct ork_device *ork)
 {
 	int ret;
 
 	spin_lock_init(&ork->lock);
+	INIT_LIST_HEAD(&ork->waiting);
+	INIT_LIST_HEAD(&ork->ready);
+	INIT_WORK(&ork->push, ork_push_work);
 	INIT_LIST_HEAD(&ork->staged);
 	INIT_LIST_HEAD(&ork->ended);
 	init_waitqueue_head(&ork->jobs_gone);
@@ -345,6 +360,7 @@ static void ork_unbind(struct device *dev)
 
 	drm_dev_unplug(&ork->drm);
 	ork_dispatch_shutdown(ork);
+	ork_jobs_cancel(ork, NULL, -ENODEV);
 	component_unbind_all(dev, ork);
 	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
 }

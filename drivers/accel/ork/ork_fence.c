@@ -48,22 +48,43 @@ struct ork_fence *ork_fence_create(void)
 	return fence;
 }
 
-/* A submit's fence may hold those of several jobs. */
-static void ork_wait_result(struct dma_fence *fence, struct drm_ork_wait *args)
+/* Of a timeline only the point asked for, not those before it. */
+static struct dma_fence *ork_fence_point(struct dma_fence *fence)
 {
 	struct dma_fence_chain *chain = to_dma_fence_chain(fence);
+
+	return chain ? chain->fence : fence;
+}
+
+/**
+ * ork_fence_error() - how a fence ended
+ * @fence: a fence of anyone's that has signalled; it may hold several
+ *
+ * Return: the first error among them, or 0.
+ */
+int ork_fence_error(struct dma_fence *fence)
+{
 	struct dma_fence_unwrap iter;
 	struct dma_fence *part;
+	int error = 0;
 
-	/* Of a timeline only the point asked for, not those before it. */
-	dma_fence_unwrap_for_each(part, &iter, chain ? chain->fence : fence) {
-		int status = dma_fence_get_status(part);
+	dma_fence_unwrap_for_each(part, &iter, ork_fence_point(fence))
+		if (!error)
+			error = min(dma_fence_get_status(part), 0);
+	return error;
+}
 
-		if (status < 0 && !args->status)
-			args->status = status;
+/* Time on cores of all jobs behind a fence. */
+static u64 ork_fence_busy_ns(struct dma_fence *fence)
+{
+	struct dma_fence_unwrap iter;
+	struct dma_fence *part;
+	u64 busy_ns = 0;
+
+	dma_fence_unwrap_for_each(part, &iter, ork_fence_point(fence))
 		if (part->ops == &ork_fence_ops)
-			args->busy_ns += container_of(part, struct ork_fence, base)->busy_ns;
-	}
+			busy_ns += container_of(part, struct ork_fence, base)->busy_ns;
+	return busy_ns;
 }
 
 /**
@@ -95,7 +116,8 @@ int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	ret = dma_fence_wait_timeout(fence, true, drm_timeout_abs_to_jiffies(args->timeout_ns));
 	if (ret > 0) {
-		ork_wait_result(fence, args);
+		args->status = ork_fence_error(fence);
+		args->busy_ns = ork_fence_busy_ns(fence);
 		ret = 0;
 	} else if (!ret) {
 		ret = args->timeout_ns > 0 ? -ETIME : -EBUSY;

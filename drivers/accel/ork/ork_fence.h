@@ -20,6 +20,7 @@ struct ork_fence {
 };
 
 struct ork_fence *ork_fence_create(void);
+int ork_fence_error(struct dma_fence *fence);
 int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

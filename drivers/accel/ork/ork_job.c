@@ -4,7 +4,8 @@
  *
  * A submit goes through fixed phases: everything is copied, checked and allocated; caches are
  * cleaned; reservations are locked, slots reserved, dependencies taken. Nothing can fail after
- * that: jobs are armed, their fences published, and pushed.
+ * that: fences are published, and each job is pushed to the scheduler when what it waits for has
+ * signalled, which may be at once.
  */
 
 #include <linux/capability.h>
@@ -22,6 +23,7 @@
 
 #include "ork_array.h"
 #include "ork_compat.h"
+#include "ork_dependency.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_fence.h"
@@ -85,6 +87,7 @@ static void ork_job_release(struct kref *ref)
 	unsigned long flags;
 	u32 i;
 
+	ork_dependencies_put(job);
 	if (job->scheduled)
 		drm_sched_job_cleanup(&job->base);
 	if (job->fence)
@@ -162,7 +165,7 @@ static int ork_job_collect_bos(struct ork_job *job)
 		struct ork_mapping *mapping = ork_mapping_find(job->ofile->vm, bos[i]);
 
 		if (mapping)
-			job->bos[job->num_bos++] = (struct ork_job_bo) { bos[i], mapping, false };
+			job->bos[job->num_bos++] = (struct ork_job_bo) { bos[i], mapping };
 		else
 			ret = -ENOENT;	/* the handle is being closed */
 	}
@@ -170,9 +173,13 @@ static int ork_job_collect_bos(struct ork_job *job)
 	if (ret)
 		return ret;
 
-	for (i = 0; i < job->num_extents; i++)
-		if (job->extents[i].flags & DRM_ORK_EXTENT_WRITE)
-			ork_job_find_bo(job, job->extents[i].bo)->write = true;
+	for (i = 0; i < job->num_extents; i++) {
+		struct ork_job_bo *job_bo = ork_job_find_bo(job, job->extents[i].bo);
+		u32 flags = job->extents[i].flags;
+
+		job_bo->write |= flags & DRM_ORK_EXTENT_WRITE;
+		job_bo->read |= (flags & DRM_ORK_EXTENT_READ) || !(flags & DRM_ORK_EXTENT_WRITE);
+	}
 	return 0;
 }
 
@@ -385,12 +392,150 @@ void ork_job_end(struct ork_job *job)
 	ork_file_put(ofile);
 }
 
+/* The last of a job that the scheduler never saw. */
+static void ork_job_drop(struct ork_job *job, int status)
+{
+	job->status = status;
+	ork_job_end(job);
+	ork_job_put(job);
+}
+
+/*
+ * The end of a job's wait: its reference passes to the scheduler. Nothing here may fail, for the
+ * job's fence has been published.
+ */
+static void ork_job_push(struct ork_job *job)
+{
+	struct ork_file *ofile = job->ofile;
+	int status;
+
+	/* The job may be gone as soon as it is pushed, and its hold on the file with it. */
+	kref_get(&ofile->ref);
+	mutex_lock(&ofile->submit_lock);
+	status = READ_ONCE(ofile->refusal);
+	if (!status && ork_dependencies_failed(job))
+		status = -ECANCELED;
+	if (!status) {
+		drm_sched_job_arm(&job->base);
+		drm_sched_entity_push_job(&job->base);
+	}
+	mutex_unlock(&ofile->submit_lock);
+
+	if (status)
+		ork_job_drop(job, status);
+	ork_file_put(ofile);
+}
+
+/*
+ * The submit keeps its own reference: what the job names stays until the reservations are unlocked.
+ */
+static void ork_job_queue(struct ork_job *job)
+{
+	struct ork_device *ork = job->ofile->ork;
+
+	kref_get(&job->ref);
+	if (!job->num_dependencies) {
+		ork_job_push(job);
+		return;
+	}
+	spin_lock_irq(&ork->lock);
+	job->waits = true;
+	list_add_tail(&job->link, &ork->waiting);
+	spin_unlock_irq(&ork->lock);
+	ork_dependencies_arm(job);
+}
+
+/**
+ * ork_job_ready() - what a job waits for has signalled
+ * @job: a job that waits, or that was cancelled meanwhile
+ *
+ * Context: any, perhaps with a fence's lock held: the scheduler's own locks may not be taken here.
+ */
+void ork_job_ready(struct ork_job *job)
+{
+	struct ork_device *ork = job->ofile->ork;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ork->lock, flags);
+	if (job->waits) {
+		job->waits = false;
+		list_move_tail(&job->link, &ork->ready);
+		queue_work(ork->wq, &ork->push);
+	}
+	spin_unlock_irqrestore(&ork->lock, flags);
+}
+
+static struct ork_job *ork_job_pop_ready(struct ork_device *ork)
+{
+	struct ork_job *job;
+
+	spin_lock_irq(&ork->lock);
+	job = list_first_entry_or_null(&ork->ready, struct ork_job, link);
+	if (job)
+		list_del_init(&job->link);
+	spin_unlock_irq(&ork->lock);
+	return job;
+}
+
+/**
+ * ork_jobs_push() - give the scheduler the jobs whose wait is over
+ * @ork: the device
+ *
+ * Context: process.
+ */
+void ork_jobs_push(struct ork_device *ork)
+{
+	struct ork_job *job;
+
+	while ((job = ork_job_pop_ready(ork)))
+		ork_job_push(job);
+}
+
+static void ork_jobs_take_locked(struct list_head *from, const struct ork_file *ofile,
+				 struct list_head *to)
+{
+	struct ork_job *job, *next;
+
+	list_for_each_entry_safe(job, next, from, link) {
+		if (ofile && job->ofile != ofile)
+			continue;
+		job->waits = false;
+		list_move_tail(&job->link, to);
+	}
+}
+
+/**
+ * ork_jobs_cancel() - end the jobs that wait, whatever they wait for
+ * @ork: the device
+ * @ofile: whose jobs; NULL: everybody's
+ * @status: negative errno that their fences will carry
+ *
+ * Context: process.
+ */
+void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int status)
+{
+	struct ork_job *job, *next;
+	LIST_HEAD(cancelled);
+
+	spin_lock_irq(&ork->lock);
+	ork_jobs_take_locked(&ork->waiting, ofile, &cancelled);
+	ork_jobs_take_locked(&ork->ready, ofile, &cancelled);
+	spin_unlock_irq(&ork->lock);
+
+	list_for_each_entry_safe(job, next, &cancelled, link) {
+		list_del_init(&job->link);
+		ork_job_drop(job, status);
+	}
+}
+
 static struct dma_fence *ork_sched_run(struct drm_sched_job *base)
 {
 	struct ork_job *job = container_of(base, struct ork_job, base);
 	struct dma_fence *fence = dma_fence_get(&job->fence->base);
+	bool cookie = dma_fence_begin_signalling();
 
 	ork_dispatch_run(job);
+	dma_fence_end_signalling(cookie);
 	return fence;
 }
 
@@ -606,21 +751,6 @@ static void ork_submit_clean(struct ork_submit *submit)
 	}
 }
 
-static int ork_job_add_dependencies(struct ork_job *job, struct ork_submit *submit, bool explicit)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < submit->num_in_fences && !ret; i++)
-		ret = drm_sched_job_add_dependency(&job->base,
-						   dma_fence_get(submit->in_fences[i]));
-	for (i = 0; i < job->num_bos && !ret && !explicit; i++)
-		ret = drm_sched_job_add_implicit_dependencies(&job->base,
-							      &job->bos[i].bo->base.base,
-							      job->bos[i].write);
-	return ret;
-}
-
 static int ork_submit_prepare(struct ork_submit *submit, bool explicit)
 {
 	int ret = 0;
@@ -629,7 +759,8 @@ static int ork_submit_prepare(struct ork_submit *submit, bool explicit)
 	for (i = 0; i < submit->num_bos && !ret; i++)
 		ret = dma_resv_reserve_fences(submit->bos[i]->resv, submit->num_jobs);
 	for (i = 0; i < submit->num_jobs && !ret; i++)
-		ret = ork_job_add_dependencies(submit->jobs[i], submit, explicit);
+		ret = ork_dependencies_collect(submit->jobs[i], submit->in_fences,
+					       submit->num_in_fences, !explicit);
 	return ret;
 }
 
@@ -642,7 +773,7 @@ static void ork_job_publish(struct ork_job *job)
 				   job->bos[i].write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 }
 
-/* The point of no return. A pushed job may be gone at once, so its fence is published first. */
+/* The point of no return. A queued job may end at once, so its fence is published first. */
 static void ork_submit_commit(struct ork_submit *submit)
 {
 	struct ork_file *ofile = submit->ofile;
@@ -655,15 +786,9 @@ static void ork_submit_commit(struct ork_submit *submit)
 	for (i = 0; i < submit->num_outs; i++)
 		ork_out_sync_attach(&submit->outs[i], submit->fence);
 
-	mutex_lock(&ofile->submit_lock);
-	for (i = 0; i < submit->num_jobs; i++)
-		drm_sched_job_arm(&submit->jobs[i]->base);
 	atomic_add(submit->num_jobs, &ofile->active);
 	for (i = 0; i < submit->num_jobs; i++)
-		drm_sched_entity_push_job(&submit->jobs[i]->base);
-	mutex_unlock(&ofile->submit_lock);
-
-	submit->num_jobs = 0;
+		ork_job_queue(submit->jobs[i]);
 	atomic64_inc(&ofile->stats.submits);
 }
 
@@ -742,6 +867,10 @@ int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		return -EACCES;
 	submit.entity = &ofile->entities[args->priority];
 
+	if (READ_ONCE(ofile->refusal)) {
+		drm_dbg(drm, "the file is banned: its jobs hung too often\n");
+		return -EIO;
+	}
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
 	ret = ork_submit_run(&submit, args);

@@ -2,6 +2,7 @@
 #ifndef __ORK_JOB_H__
 #define __ORK_JOB_H__
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 
@@ -10,6 +11,8 @@
 struct drm_device;
 struct drm_file;
 struct ork_bo;
+struct ork_dependency;
+struct ork_device;
 struct ork_extent;
 struct ork_fence;
 struct ork_file;
@@ -20,11 +23,13 @@ struct ork_task;
  * struct ork_job_bo - an object that a job uses
  * @bo: the object; a reference on it is among the job's extents
  * @mapping: where it lies in the job's address space; referenced
+ * @read: the job reads it
  * @write: the job writes it
  */
 struct ork_job_bo {
 	struct ork_bo *bo;
 	struct ork_mapping *mapping;
+	bool read;
 	bool write;
 };
 
@@ -32,7 +37,8 @@ struct ork_job_bo {
  * struct ork_job - tasks that run in order on one core
  * @base: the scheduler's part; initialised if @scheduled
  * @scheduled: @base has been initialised
- * @ref: one for its maker, until it is pushed; one for the scheduler from then on
+ * @ref: one for the submit that makes it, and one that passes from the list on which it waits to
+ *	the scheduler
  * @ofile: whose it is; referenced
  * @fence: tells its end
  * @tasks: its chains
@@ -41,9 +47,13 @@ struct ork_job_bo {
  * @num_extents: how many
  * @bos: the objects of @extents, each once
  * @num_bos: how many
+ * @dependencies: what it waits for before it is pushed
+ * @num_dependencies: how many
+ * @unmet: how many of them have not signalled; 0: it is ready
+ * @waits: it is in ork->waiting; under ork->lock
  * @core_mask: cores that may run it
  * @timeout: jiffies that it may go without finishing a program
- * @link: in ork->staged or ork->ended; under ork->lock
+ * @link: in ork->waiting, ready, staged or ended; under ork->lock
  * @status: how it ended; like all below written under ork->lock, and read when it has ended
  * @ran: a core has run it
  * @reset: a core was reset because of it
@@ -64,6 +74,10 @@ struct ork_job {
 	u32 num_extents;
 	struct ork_job_bo *bos;
 	u32 num_bos;
+	struct ork_dependency *dependencies;
+	u32 num_dependencies;
+	atomic_t unmet;
+	bool waits;
 	u32 core_mask;
 	unsigned long timeout;
 
@@ -78,7 +92,10 @@ struct ork_job {
 
 extern const struct drm_sched_backend_ops ork_sched_ops;
 
+void ork_job_ready(struct ork_job *job);
 void ork_job_end(struct ork_job *job);
+void ork_jobs_push(struct ork_device *ork);
+void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int status);
 int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

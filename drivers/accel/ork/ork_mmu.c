@@ -277,7 +277,7 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 	lockdep_assert_held(&mmu->lock);
 	ret = iommu_attach_group(vm->domain, mmu->group);
 	if (ret) {
-		drm_err(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
+		drm_notice(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
 		return ret;
 	}
 	ork_mmu_set_vm(mmu, ork_vm_get(vm));
@@ -285,8 +285,10 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 }
 
 /**
- * ork_mmu_idle_locked() - whether no core behind an IOMMU runs a job
+ * ork_mmu_idle_locked() - whether no core behind an IOMMU uses it
  * @mmu: the IOMMU
+ *
+ * A core that hangs uses it until it has been reset.
  *
  * Context: any; under ork->lock.
  * Return: true if none does.
@@ -296,9 +298,12 @@ bool ork_mmu_idle_locked(const struct ork_mmu *mmu)
 	unsigned int i;
 
 	lockdep_assert_held(&mmu->ork->lock);
-	for (i = 0; i < mmu->ork->num_cores; i++)
-		if ((mmu->cores & BIT(i)) && mmu->ork->cores[i].job)
+	for (i = 0; i < mmu->ork->num_cores; i++) {
+		const struct ork_core *core = &mmu->ork->cores[i];
+
+		if ((mmu->cores & BIT(i)) && (core->job || core->recovering))
 			return false;
+	}
 	return true;
 }
 
@@ -322,18 +327,43 @@ static bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm)
 	return mmu->switching;
 }
 
+/* The IOMMU stalls for an attachment: traffic of a core that it waits for may end with a reset. */
+static int ork_mmu_reset_cores(struct ork_mmu *mmu)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < mmu->ork->num_cores && !ret; i++)
+		if (mmu->cores & BIT(i))
+			ret = ork_core_reset(&mmu->ork->cores[i]);
+	return ret;
+}
+
+static int ork_mmu_switch_locked(struct ork_mmu *mmu, struct ork_vm *vm)
+{
+	int ret;
+
+	ork_mmu_detach_locked(mmu);
+	if (!vm)
+		return 0;
+	ret = ork_mmu_attach_locked(mmu, vm);
+	if (ret)
+		ret = ork_mmu_reset_cores(mmu) ?: ork_mmu_attach_locked(mmu, vm);
+	return ret;
+}
+
+/*
+ * Not marked as part of the way to a fence's signal, though jobs wait for it: the IOMMU core
+ * allocates memory under the lock that attaching takes.
+ */
 static void ork_mmu_work(struct work_struct *work)
 {
 	struct ork_mmu *mmu = container_of(work, struct ork_mmu, work);
 	struct ork_vm *vm;
-	int ret = 0;
 
 	mutex_lock(&mmu->lock);
 	if (ork_mmu_begin_switch(mmu, &vm)) {
-		ork_mmu_detach_locked(mmu);
-		if (vm)
-			ret = ork_mmu_attach_locked(mmu, vm);
-		ork_dispatch_switched(mmu, ret);
+		ork_dispatch_switched(mmu, ork_mmu_switch_locked(mmu, vm));
 		if (vm)
 			ork_vm_put(vm);
 	}
@@ -352,6 +382,20 @@ void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm)
 	mutex_lock(&mmu->lock);
 	if (mmu->vm == vm)
 		ork_mmu_detach_locked(mmu);
+	mutex_unlock(&mmu->lock);
+}
+
+/**
+ * ork_mmu_stop() - no address space is attached any more, nor will be
+ * @mmu: an IOMMU whose cores get no more jobs
+ *
+ * Context: process.
+ */
+void ork_mmu_stop(struct ork_mmu *mmu)
+{
+	cancel_work_sync(&mmu->work);
+	mutex_lock(&mmu->lock);
+	ork_mmu_detach_locked(mmu);
 	mutex_unlock(&mmu->lock);
 }
 
@@ -402,10 +446,7 @@ void ork_mmu_put(struct ork_mmu *mmu, struct ork_core *core)
 	if (mmu->cores)
 		return;
 
-	cancel_work_sync(&mmu->work);
-	mutex_lock(&mmu->lock);
-	ork_mmu_detach_locked(mmu);
-	mutex_unlock(&mmu->lock);
+	ork_mmu_stop(mmu);
 	of_node_put(mmu->iommu);
 	iommu_group_put(mmu->group);
 	mmu->group = NULL;

@@ -87,6 +87,7 @@ void ork_mapping_put(struct ork_mapping *mapping);
 struct ork_mmu *ork_mmu_get(struct ork_device *ork, struct ork_core *core);
 void ork_mmu_put(struct ork_mmu *mmu, struct ork_core *core);
 bool ork_mmu_idle_locked(const struct ork_mmu *mmu);
+void ork_mmu_stop(struct ork_mmu *mmu);
 void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm);
 
 #endif

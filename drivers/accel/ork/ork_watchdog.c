@@ -7,7 +7,9 @@
  * or if the address space faults, the job fails, and only this core is reset.
  */
 
+#include <linux/dma-fence.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/spinlock.h>
 
 #include <drm/drm_print.h>
@@ -20,17 +22,28 @@
 /* Looks per timeout: a hang is found at most one such part late. */
 #define ORK_WATCHDOG_LOOKS	8
 
-static unsigned long ork_watchdog_period(const struct ork_job *job)
+/* Spurious interrupts between two kicks after which a core's interrupt is masked. */
+#define ORK_WATCHDOG_STORM	16
+
+static unsigned int ork_hang_limit = 10;
+module_param_named(hang_limit, ork_hang_limit, uint, 0644);
+MODULE_PARM_DESC(hang_limit, "Hangs and faults after which an open file may submit no more (0: any number)");
+
+static bool ork_watchdog_storm(const struct ork_core *core)
 {
-	return max(job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
+	return core->spurious >= ORK_WATCHDOG_STORM;
 }
 
-static void ork_watchdog_arm(struct ork_core *core)
+/* With its interrupt masked, nothing else tells of a chain's end. */
+static unsigned long ork_watchdog_period(const struct ork_core *core)
 {
-	unsigned long period = ork_watchdog_period(core->job);
+	return ork_watchdog_storm(core) ? 1 : max(core->job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
+}
 
-	core->look = jiffies + period;
-	mod_delayed_work(core->ork->wq, &core->watchdog, period);
+static void ork_watchdog_look_in(struct ork_core *core, unsigned long delay)
+{
+	core->look = jiffies + delay;
+	mod_delayed_work(core->ork->wq, &core->watchdog, delay);
 }
 
 /**
@@ -47,8 +60,8 @@ void ork_watchdog_start_locked(struct ork_core *core)
 	core->progress = jiffies;
 	core->counted = 0;
 	if (!delayed_work_pending(&core->watchdog) ||
-	    time_before(jiffies + ork_watchdog_period(core->job), core->look))
-		ork_watchdog_arm(core);
+	    time_before(jiffies + ork_watchdog_period(core), core->look))
+		ork_watchdog_look_in(core, ork_watchdog_period(core));
 }
 
 /**
@@ -61,8 +74,27 @@ void ork_watchdog_start_locked(struct ork_core *core)
 void ork_watchdog_fault_locked(struct ork_core *core, bool certain)
 {
 	core->fault |= certain;
-	core->look = jiffies;
-	mod_delayed_work(core->ork->wq, &core->watchdog, 0);
+	ork_watchdog_look_in(core, 0);
+}
+
+/**
+ * ork_watchdog_spurious_locked() - an interrupt that told of no end
+ * @core: the core, which may run a job
+ *
+ * One that comes again and again is masked until the next kick. Should the task counter only lag
+ * behind the interrupt, the next look finds the end.
+ *
+ * Context: any; under ork->lock.
+ */
+void ork_watchdog_spurious_locked(struct ork_core *core)
+{
+	if (++core->spurious == ORK_WATCHDOG_STORM) {
+		dev_notice_ratelimited(core->dev, "core %u: interrupts without end, masked\n",
+				       core->index);
+		ork_core_mask(core);
+	}
+	if (core->job)
+		ork_watchdog_look_in(core, 1);
 }
 
 static bool ork_watchdog_alive(struct ork_core *core)
@@ -100,6 +132,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 	} else {
 		core->job = NULL;
 		core->ready = false;
+		core->recovering = true;
 		ork_core_mask(core);
 	}
 
@@ -107,10 +140,20 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 	return job;
 }
 
+static void ork_watchdog_count_hang_locked(struct ork_file *ofile)
+{
+	ofile->hangs++;
+	if (!ork_hang_limit || ofile->hangs < ork_hang_limit || ofile->refusal)
+		return;
+	drm_notice(&ofile->ork->drm, "a client is banned after %u hangs\n", ofile->hangs);
+	ork_dispatch_refuse_locked(ofile, -EIO);
+}
+
 /*
  * The job ends as soon as the core is reset, for nothing is in flight then. Its IOMMU may or may
  * not have been reset with it: the address space is attached anew, as soon as no other core that
- * shares it runs.
+ * shares it runs. If the core does not reset, the IOMMU has to keep it from memory before the job
+ * can end.
  */
 static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 {
@@ -125,18 +168,22 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 
 	synchronize_irq(core->irq);
 	ret = ork_core_reset(core);
-	if (ret)
-		drm_err(&ork->drm, "core %u does not reset (%d) and is left alone\n", core->index,
-			ret);
 
 	spin_lock_irqsave(&ork->lock, flags);
 	core->stats.jobs++;
 	core->stats.resets++;
-	core->lost = ret;
-	core->ready = !ret && !ork->dead;
+	core->recovering = false;
+	core->ready = !core->lost && !ork->dead;
 	core->mmu->stale = true;
 	job->reset = true;
-	ork_dispatch_end_locked(job, status);
+	job->status = status;
+	if (ret) {
+		core->wreck = job;
+		ork_dispatch_lose_locked(core->mmu);
+	} else {
+		ork_dispatch_end_locked(job, status);
+	}
+	ork_watchdog_count_hang_locked(job->ofile);
 	ork_dispatch_locked(ork);
 	spin_unlock_irqrestore(&ork->lock, flags);
 }
@@ -149,6 +196,7 @@ void ork_watchdog_work(struct work_struct *work)
 {
 	struct ork_core *core = container_of(to_delayed_work(work), struct ork_core, watchdog);
 	struct ork_device *ork = core->ork;
+	bool cookie = dma_fence_begin_signalling();
 	struct ork_job *hung;
 	unsigned long flags;
 	bool rearm;
@@ -156,10 +204,11 @@ void ork_watchdog_work(struct work_struct *work)
 	spin_lock_irqsave(&ork->lock, flags);
 	hung = ork_watchdog_look(core, &rearm);
 	if (rearm)
-		ork_watchdog_arm(core);
+		ork_watchdog_look_in(core, ork_watchdog_period(core));
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	if (hung)
 		ork_watchdog_recover(core, hung);
 	ork_dispatch_finish(ork);
+	dma_fence_end_signalling(cookie);
 }

@@ -7,6 +7,7 @@
 struct ork_core;
 
 void ork_watchdog_start_locked(struct ork_core *core);
+void ork_watchdog_spurious_locked(struct ork_core *core);
 void ork_watchdog_fault_locked(struct ork_core *core, bool certain);
 void ork_watchdog_work(struct work_struct *work);
 
