@@ -17,17 +17,10 @@ static inline struct iommu_domain *ork_compat_domain_alloc(struct device *dev)
 	return iommu_domain_alloc(dev->bus);
 }
 
-/* The 6.1 form returns a size_t that may hold a negative errno. */
-static inline int ork_compat_map_sgtable(struct iommu_domain *domain, unsigned long iova,
-					 struct sg_table *sgt, size_t size, int prot)
+static inline int ork_compat_iommu_map(struct iommu_domain *domain, unsigned long iova,
+				       phys_addr_t paddr, size_t size, int prot)
 {
-	ssize_t mapped = iommu_map_sgtable(domain, iova, sgt, prot);
-
-	if (mapped == size)
-		return 0;
-	if (mapped > 0)
-		iommu_unmap(domain, iova, mapped);
-	return mapped < 0 ? mapped : -ENOMEM;
+	return iommu_map(domain, iova, paddr, size, prot);
 }
 
 #define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_MIN

@@ -126,6 +126,37 @@ bool ork_vm_has_room(struct ork_vm *vm, u64 size)
 	return room;
 }
 
+/*
+ * Maps what the device sees of a table, all of it or nothing. Its DMA addresses are physical ones:
+ * they were made for a device without an IOMMU. Its pages would not do: a bounced page lies
+ * elsewhere, and an exporter may give none. A table of another length than the object's would
+ * reach into the guard page, or leave a hole.
+ */
+static int ork_vm_map_locked(struct ork_vm *vm, u64 iova, struct sg_table *sgt, u64 size)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	u64 mapped = 0;
+	int ret = 0;
+
+	lockdep_assert_held(&vm->lock);
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (sg_dma_len(sg) > size - mapped)
+			ret = -EINVAL;
+		else
+			ret = ork_compat_iommu_map(vm->domain, iova + mapped, sg_dma_address(sg),
+						   sg_dma_len(sg), IOMMU_READ | IOMMU_WRITE);
+		if (ret)
+			break;
+		mapped += sg_dma_len(sg);
+	}
+	if (!ret && mapped < size)
+		ret = -EINVAL;
+	if (ret && mapped)
+		iommu_unmap(vm->domain, iova, mapped);
+	return ret;
+}
+
 static int ork_mapping_map(struct ork_mapping *mapping)
 {
 	struct ork_vm *vm = mapping->vm;
@@ -137,8 +168,7 @@ static int ork_mapping_map(struct ork_mapping *mapping)
 	ret = drm_mm_insert_node(&vm->mm, &mapping->node, size + ORK_GUARD_SIZE);
 	if (ret)
 		goto out;
-	ret = ork_compat_map_sgtable(vm->domain, mapping->node.start, bo->sgt, size,
-				     IOMMU_READ | IOMMU_WRITE);
+	ret = ork_vm_map_locked(vm, mapping->node.start, bo->sgt, size);
 	if (ret)
 		drm_mm_remove_node(&mapping->node);
 out:
