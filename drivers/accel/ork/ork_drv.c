@@ -16,6 +16,7 @@
 #include <linux/of_address.h>
 #include <linux/of_platform.h>
 #include <linux/platform_device.h>
+#include <linux/rcupdate.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -496,6 +497,8 @@ static void __exit ork_exit(void)
 	platform_driver_unregister(&ork_node_driver);
 	platform_device_unregister(ork_npu);
 	platform_driver_unregister(&ork_npu_driver);
+	/* The last fence has given the module back, but may still be about to return from that. */
+	rcu_barrier();
 }
 module_exit(ork_exit);
 

@@ -11,6 +11,7 @@
 #include <linux/dma-fence-array.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/dma-fence-unwrap.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include <drm/drm_device.h>
@@ -27,14 +28,30 @@ static const char *ork_fence_name(struct dma_fence *fence)
 	return "ork";
 }
 
+static void ork_fence_free(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct ork_fence, base.rcu));
+	module_put(THIS_MODULE);
+}
+
+/* Who found the fence under RCU may still ask for its names: module and memory wait for that. */
+static void ork_fence_release(struct dma_fence *fence)
+{
+	call_rcu(&fence->rcu, ork_fence_free);
+}
+
 static const struct dma_fence_ops ork_fence_ops = {
 	.get_driver_name = ork_fence_name,
 	.get_timeline_name = ork_fence_name,
+	.release = ork_fence_release,
 };
 
 /**
  * ork_fence_create() - a fence for a job
  *
+ * It may outlive the device, and it holds the module, whose code it needs until its end.
+ *
+ * Context: process; on behalf of an open file, which holds the module too.
  * Return: the fence, with one reference, or NULL.
  */
 struct ork_fence *ork_fence_create(void)
@@ -43,6 +60,7 @@ struct ork_fence *ork_fence_create(void)
 
 	if (!fence)
 		return NULL;
+	__module_get(THIS_MODULE);
 	spin_lock_init(&fence->lock);
 	dma_fence_init(&fence->base, &ork_fence_ops, &fence->lock, dma_fence_context_alloc(1), 1);
 	return fence;
