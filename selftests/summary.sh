@@ -50,6 +50,13 @@ trap stop INT TERM HUP
 build host all
 build host board
 build arm64 guest
+debug=
+if [ -e "${ORK_CACHE:-$HOME/.cache/ork}/env-debug.mk" ]; then
+	debug=1
+	part build-debug bash -c 'set -o pipefail
+		"$@" 2>&1 | sed "s/^/# /" && echo "ok builds" || echo "not ok builds"' \
+		_ "${make[@]}" ARCH=arm64 KERNEL=debug guest
+fi
 part harness selftests/check/harness.sh
 part static selftests/check/check.sh
 part unit "${make[@]}" ARCH=host unit
@@ -57,6 +64,11 @@ for cache in strict evict coherent; do
 	guest "$cache" --cache "$cache"
 done
 guest vendor --binding vendor
+if [ -n "$debug" ]; then
+	guest debug --kernel debug
+else
+	part guest-debug echo "ok 1 - suites # SKIP no newer kernel source is offered here"
+fi
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
 part mutate selftests/mutate/run.sh

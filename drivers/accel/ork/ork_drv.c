@@ -462,6 +462,11 @@ static struct platform_driver ork_npu_driver = {
 	.remove = ork_npu_remove,
 	.driver = {
 		.name = "ork",
+		/*
+		 * Objects of open files are mapped for this device. It is let go with the module,
+		 * which they hold; who wants the NPU unbinds the nodes.
+		 */
+		.suppress_bind_attrs = true,
 	},
 };
 
