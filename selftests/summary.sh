@@ -28,10 +28,13 @@ stop() {
 	exit 130
 } 2>/dev/null
 
+# build NAME MAKE-ARGUMENT...
 build() {
-	part "build-$1-$2" bash -c 'set -o pipefail
+	local name=$1
+	shift
+	part "build-$name" bash -c 'set -o pipefail
 		"$@" 2>&1 | sed "s/^/# /" && echo "ok builds" || echo "not ok builds"' \
-		_ "${make[@]}" "ARCH=$1" "$2"
+		_ "${make[@]}" "$@"
 }
 
 # guest NAME OPTION...
@@ -47,16 +50,10 @@ count() {
 
 child=
 trap stop INT TERM HUP
-build host all
-build host board
-build arm64 guest
-debug=
-if [ -e "${ORK_CACHE:-$HOME/.cache/ork}/env-debug.mk" ]; then
-	debug=1
-	part build-debug bash -c 'set -o pipefail
-		"$@" 2>&1 | sed "s/^/# /" && echo "ok builds" || echo "not ok builds"' \
-		_ "${make[@]}" ARCH=arm64 KERNEL=debug guest
-fi
+build host ARCH=host all
+build board ARCH=host board
+build guest ARCH=arm64 guest
+build debug-guest ARCH=arm64 KERNEL=debug guest
 part harness selftests/check/harness.sh
 part static selftests/check/check.sh
 part unit "${make[@]}" ARCH=host unit
@@ -64,11 +61,7 @@ for cache in strict evict coherent; do
 	guest "$cache" --cache "$cache"
 done
 guest vendor --binding vendor
-if [ -n "$debug" ]; then
-	guest debug --kernel debug
-else
-	part guest-debug echo "ok 1 - suites # SKIP no newer kernel source is offered here"
-fi
+guest debug --kernel debug
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
 part mutate selftests/mutate/run.sh
