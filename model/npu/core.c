@@ -79,8 +79,9 @@ static const struct {
 };
 
 #define CONVOLUTION	(ORK_ENABLE_CNA | ORK_ENABLE_CORE | ORK_ENABLE_DPU)
-/* Interrupt bits of group 0; those of group 1 are one higher. */
+/* Interrupt bits of group 0; those of group 1 are one higher. All of them tell of a completion. */
 #define GROUP_0		0x00000555u
+#define COMPLETION	(GROUP_0 | GROUP_0 << 1)
 
 enum state {
 	IDLE,
@@ -113,7 +114,8 @@ struct npu_core {
 	enum state state;
 	struct chain kicked;
 	enum npu_window_mode window;
-	struct npu_core_stats stats;
+	bool storm;
+	struct npu_core_stats stats;	/* without the IOMMU's */
 
 	bool line;			/* level last told */
 	bool telling;			/* a thread is in the irq callback, and will tell what has changed since */
@@ -252,20 +254,22 @@ static bool start_blocks(struct npu_core *core, uint32_t enable)
 	return all;
 }
 
-/* Returns the interrupt bits of the groups that executed. */
-static uint32_t finish_blocks(struct npu_core *core, uint32_t enable)
+/* Interrupt bits of the groups that execute, or would if they were started. */
+static uint32_t group_interrupts(const struct npu_core *core, uint32_t enable)
 {
 	uint32_t interrupts = 0;
 
-	for (size_t i = 0; i < NPU_ARRAY_SIZE(units); i++) {
-		struct block *block = core->blocks[units[i].index];
-
-		if (!(enable & units[i].enable))
-			continue;
-		interrupts |= units[i].interrupts & GROUP_0 << block->executer;
-		finish_block(block);
-	}
+	for (size_t i = 0; i < NPU_ARRAY_SIZE(units); i++)
+		if (enable & units[i].enable)
+			interrupts |= units[i].interrupts & GROUP_0 << core->blocks[units[i].index]->executer;
 	return interrupts;
+}
+
+static void finish_blocks(struct npu_core *core, uint32_t enable)
+{
+	for (size_t i = 0; i < NPU_ARRAY_SIZE(units); i++)
+		if (enable & units[i].enable)
+			finish_block(core->blocks[units[i].index]);
 }
 
 static struct npu_regs executing(struct npu_core *core)
@@ -347,6 +351,13 @@ static void write_task_con(struct npu_core *core, uint32_t value)
 		core->counter = 0;
 }
 
+static void clear_interrupts(struct npu_core *core, uint32_t value)
+{
+	uint32_t back = core->storm ? core->raw & core->mask & COMPLETION : 0;
+
+	core->raw = (core->raw & ~value) | back;
+}
+
 static bool write_pc(struct npu_core *core, uint32_t offset, uint32_t value)
 {
 	switch (offset) {
@@ -364,7 +375,7 @@ static bool write_pc(struct npu_core *core, uint32_t offset, uint32_t value)
 	case ORK_PC_INTERRUPT_CLEAR:
 	case ORK_PC_INTERRUPT_STATUS:		/* the manual has these two cleared by writes as well */
 	case ORK_PC_INTERRUPT_RAW_STATUS:
-		core->raw &= ~value;
+		clear_interrupts(core, value);
 		break;
 	case ORK_PC_TASK_CON:
 		write_task_con(core, value);
@@ -610,8 +621,9 @@ static bool link_is_good(const struct chain *chain)
 /* @lock is held, the program is done. Returns whether another one follows. */
 static bool retire(struct npu_core *core, struct chain *chain, const struct npu_dma *dma, const struct program *program)
 {
-	uint32_t interrupts = finish_blocks(core, program->enable);
+	uint32_t interrupts = group_interrupts(core, program->enable);
 
+	finish_blocks(core, program->enable);
 	count_program(core, dma, program);
 	if (--chain->left) {
 		core->stats.hang = link_is_good(chain) ? NPU_OK : NPU_HANG_LINK;
@@ -701,6 +713,7 @@ static void reset_registers(struct npu_core *core)
 	core->task_con = 0;
 	core->dma_base = 0;
 	core->counter = 0;
+	core->storm = false;
 	core->state = IDLE;
 	core->stats.hang = NPU_OK;
 	core->cbuf->kept_bytes = 0;
@@ -737,7 +750,49 @@ void npu_core_stats(struct npu_core *core, struct npu_core_stats *stats)
 {
 	pthread_mutex_lock(&core->lock);
 	*stats = core->stats;
+	npu_iommu_count(core->iommu, &stats->iommu_writes, &stats->iommu_attaches);
 	pthread_mutex_unlock(&core->lock);
+}
+
+/*
+ * --- misbehaviour
+ * -----------------------------------------------------------------------------------------------
+ */
+
+void npu_core_spurious(struct npu_core *core)
+{
+	pthread_mutex_lock(&core->lock);
+	core->raw |= group_interrupts(core, CONVOLUTION);
+	update_line(core);
+	pthread_mutex_unlock(&core->lock);
+}
+
+static enum npu_iommu_command ignored_command(enum npu_misbehaviour what)
+{
+	return what == NPU_STALL_ON_IGNORED ? NPU_IOMMU_ENABLE_STALL : NPU_IOMMU_DISABLE_STALL;
+}
+
+void npu_core_misbehave(struct npu_core *core, enum npu_misbehaviour what, uint32_t value)
+{
+	if (what != NPU_STORM) {
+		npu_iommu_ignore(core->iommu, ignored_command(what), value);
+		return;
+	}
+	pthread_mutex_lock(&core->lock);
+	core->storm = value;
+	pthread_mutex_unlock(&core->lock);
+}
+
+uint32_t npu_core_misbehaves(struct npu_core *core, enum npu_misbehaviour what)
+{
+	uint32_t value;
+
+	if (what != NPU_STORM)
+		return npu_iommu_ignores(core->iommu, ignored_command(what));
+	pthread_mutex_lock(&core->lock);
+	value = core->storm;
+	pthread_mutex_unlock(&core->lock);
+	return value;
 }
 
 static bool allocate(struct npu_core *core)

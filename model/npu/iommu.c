@@ -11,6 +11,8 @@
  *    show in the bank at 0xa000, which every core has.
  *  - The access that faulted is not replayed after "page fault done": its core hangs. (Boards with
  *    the vendor's kernel; the Mali-like block this descends from would replay.)
+ *  - Paging is disabled during a stall only. (Linux calls the stall what allows "other cmds"; every
+ *    driver stalls first.)
  *  - A bank with an active fault takes no command but zap, page fault done and force reset. (RK3576
  *    boards: a fault left active keeps the stall from ever showing.)
  *  - An access during a stall does not complete. Stalls take effect at once, so STATUS bit 31,
@@ -53,9 +55,11 @@ struct npu_iommu {
 	int core;
 	struct npu_cache *cache;
 	pthread_mutex_t lock;		/* of what follows; not held over memory accesses */
-	uint32_t writes;		/* of registers: a walk that one overtook is not cached */
+	uint64_t writes;		/* of registers: a walk that one overtook is not cached */
+	uint64_t attaches;
 	unsigned int bank_count;
 	struct bank banks[2];		/* the last is at 0xa000 */
+	uint32_t ignore[2][NPU_IOMMU_COMMANDS];	/* commands that each does not take */
 };
 
 /* --- translation -------------------------------------------------------------------------- */
@@ -156,7 +160,8 @@ bool npu_iommu_translate(struct npu_iommu *iommu, uint32_t iova, bool write, boo
 {
 	uint32_t need = write ? NPU_IOMMU_ENTRY_WRITE : NPU_IOMMU_ENTRY_READ;
 	uint32_t error = NPU_IOMMU_INT_PAGE_FAULT;
-	uint32_t dte_addr, writes, entry;
+	uint32_t dte_addr, entry;
+	uint64_t writes;
 	bool usable;
 
 	pthread_mutex_lock(&iommu->lock);
@@ -224,9 +229,12 @@ static void command(struct bank *bank, uint32_t command)
 {
 	switch (command) {
 	case NPU_IOMMU_ENABLE_PAGING:
-	case NPU_IOMMU_DISABLE_PAGING:
 		if (!bank->fault)
-			bank->paging = command == NPU_IOMMU_ENABLE_PAGING;
+			bank->paging = true;
+		break;
+	case NPU_IOMMU_DISABLE_PAGING:
+		if (!bank->fault && bank->stall)
+			bank->paging = false;
 		break;
 	case NPU_IOMMU_ENABLE_STALL:
 		if (!bank->fault && bank->paging)
@@ -326,15 +334,64 @@ uint32_t npu_iommu_read(struct npu_iommu *iommu, uint32_t offset)
 	return value;
 }
 
+/* Whether the bank does not take a command; that is then one less. */
+static bool ignored(struct npu_iommu *iommu, int bank, uint32_t command)
+{
+	if (command >= NPU_IOMMU_COMMANDS || !iommu->ignore[bank][command])
+		return false;
+	iommu->ignore[bank][command]--;
+	return true;
+}
+
+/* The page directory that the core is translated by, by what every core's last bank says; or 0. */
+static uint32_t directory(const struct npu_iommu *iommu)
+{
+	const struct bank *bank = &iommu->banks[iommu->bank_count - 1];
+
+	return bank->paging ? bank->dte_addr : 0;
+}
+
 void npu_iommu_write(struct npu_iommu *iommu, uint32_t offset, uint32_t value)
 {
+	uint32_t reg = offset % NPU_IOMMU_BANK_BYTES, before;
 	int bank = bank_index(iommu, offset);
 
 	if (bank < 0)
 		return;
 	pthread_mutex_lock(&iommu->lock);
 	iommu->writes++;
-	write_register(&iommu->banks[bank], offset % NPU_IOMMU_BANK_BYTES, value);
+	before = directory(iommu);
+	if (reg != NPU_IOMMU_COMMAND || !ignored(iommu, bank, value))
+		write_register(&iommu->banks[bank], reg, value);
+	iommu->attaches += directory(iommu) && directory(iommu) != before;
+	pthread_mutex_unlock(&iommu->lock);
+}
+
+void npu_iommu_ignore(struct npu_iommu *iommu, enum npu_iommu_command command, uint32_t times)
+{
+	pthread_mutex_lock(&iommu->lock);
+	for (unsigned int i = 0; i < iommu->bank_count; i++)
+		iommu->ignore[i][command] = times;
+	pthread_mutex_unlock(&iommu->lock);
+}
+
+uint32_t npu_iommu_ignores(struct npu_iommu *iommu, enum npu_iommu_command command)
+{
+	uint32_t most = 0;
+
+	pthread_mutex_lock(&iommu->lock);
+	for (unsigned int i = 0; i < iommu->bank_count; i++)
+		if (iommu->ignore[i][command] > most)
+			most = iommu->ignore[i][command];
+	pthread_mutex_unlock(&iommu->lock);
+	return most;
+}
+
+void npu_iommu_count(struct npu_iommu *iommu, uint64_t *writes, uint64_t *attaches)
+{
+	pthread_mutex_lock(&iommu->lock);
+	*writes = iommu->writes;
+	*attaches = iommu->attaches;
 	pthread_mutex_unlock(&iommu->lock);
 }
 

@@ -42,6 +42,7 @@ enum npu_iommu_command {
 	NPU_IOMMU_ZAP_CACHE = 4,
 	NPU_IOMMU_PAGE_FAULT_DONE = 5,
 	NPU_IOMMU_FORCE_RESET = 6,
+	NPU_IOMMU_COMMANDS
 };
 
 /*
@@ -68,6 +69,21 @@ void npu_iommu_free(struct npu_iommu *iommu);
 bool npu_iommu_owns(const struct npu_iommu *iommu, uint32_t offset);
 uint32_t npu_iommu_read(struct npu_iommu *iommu, uint32_t offset);
 void npu_iommu_write(struct npu_iommu *iommu, uint32_t offset, uint32_t value);
+
+/*
+ * Each bank does not take its next @times commands of this kind: of a driver that gives every
+ * command to all banks of a core, as Linux's does, that many requests fail. A force reset does not
+ * end it.
+ */
+void npu_iommu_ignore(struct npu_iommu *iommu, enum npu_iommu_command command, uint32_t times);
+/* How many more commands are not taken, by the bank that takes least. */
+uint32_t npu_iommu_ignores(struct npu_iommu *iommu, enum npu_iommu_command command);
+
+/*
+ * Writes of registers, all banks together; and how often the IOMMU began to translate by another
+ * page directory than the moment before, both banks of core 0 counted as one.
+ */
+void npu_iommu_count(struct npu_iommu *iommu, uint64_t *writes, uint64_t *attaches);
 
 /* Level of the IOMMU's part in the interrupt line. */
 bool npu_iommu_irq(struct npu_iommu *iommu);

@@ -154,6 +154,27 @@ enum npu_window_mode {
 
 void npu_core_set_window(struct npu_core *core, enum npu_window_mode mode);
 
+/*
+ * The status bits of a completion are set, and the interrupt raised if they are not masked, though
+ * no chain ended: a chain that runs goes on, counters stay.
+ */
+void npu_core_spurious(struct npu_core *core);
+
+enum npu_misbehaviour {
+	/*
+	 * Not 0: completion bits that are cleared while the mask is open for them come back at
+	 * once; ends with npu_core_reset().
+	 */
+	NPU_STORM,
+	/* How many more requests to stall, or to go on, the core's IOMMU does not take: iommu.h. */
+	NPU_STALL_ON_IGNORED,
+	NPU_STALL_OFF_IGNORED,
+};
+
+void npu_core_misbehave(struct npu_core *core, enum npu_misbehaviour what, uint32_t value);
+/* The value set, less what has happened since. */
+uint32_t npu_core_misbehaves(struct npu_core *core, enum npu_misbehaviour what);
+
 /* Why a core hangs; NPU_OK if it does not. */
 enum npu_hang {
 	NPU_OK,
@@ -169,8 +190,10 @@ enum npu_hang {
 struct npu_core_stats {
 	uint64_t kicks;			/* OPERATION_ENABLE edges taken */
 	uint64_t programs;		/* programs completed */
-	uint64_t interrupts;		/* completions signalled */
+	uint64_t interrupts;		/* completions signalled, each of a chain */
 	uint64_t register_writes;	/* from the CPU, without the IOMMU's */
+	uint64_t iommu_writes;		/* from the CPU, all banks together */
+	uint64_t iommu_attaches;	/* page directories that the IOMMU began to translate by */
 	uint64_t faults;		/* accesses not translated */
 	uint64_t macs;			/* multiply-accumulates done */
 	uint64_t bytes_read;		/* DRAM traffic of the core, page walks left out */

@@ -773,6 +773,9 @@ static void work_is_counted(void)
 	CHECK_EQUAL(s.cycles, (s.bytes_read + s.bytes_written) / 16);
 	/* A kick of two drivers' making: eleven writes. */
 	CHECK_EQUAL(s.register_writes, 12);
+	/* The rig's four to each of two banks. */
+	CHECK_EQUAL(s.iommu_writes, 8);
+	CHECK_EQUAL(s.iommu_attaches, 1);
 	rig_fini(&rig);
 }
 
@@ -791,6 +794,134 @@ static void eviction_precedes_the_interrupt(void)
 	CHECK(report.lines_evicted >= 1);
 	CHECK(!chain_product(&rig, 0, op));
 	rig_free_operands(op);
+	rig_fini(&rig);
+}
+
+/*
+ * --- misbehaviour
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* In the middle of each program, as a driver does: it looks, and acknowledges. */
+static void tell_a_lie(struct rig *rig)
+{
+	uint32_t before = counter(rig);
+
+	CHECK(!rig->level);
+	npu_core_spurious(rig->core);
+	CHECK(rig->level);
+	CHECK_EQUAL(counter(rig), before);
+	/* Neither idle nor in another group than a completion would be now. */
+	CHECK_EQUAL(raw(rig), before % 2 ? 0x2aa : 0x155);
+	rig_write(rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	CHECK(!rig->level);
+}
+
+static void spurious_interrupt_leaves_the_chain_alone(void)
+{
+	struct rig_operands op;
+	struct rig rig;
+
+	set_up(&rig);
+	op = put_chain(&rig, 3);
+	rig.program_done = tell_a_lie;
+	rig_kick(&rig, slot(0), RIG_WORDS, 3);
+	npu_core_run(rig.core);
+	CHECK_EQUAL(rig.rises, 4);
+	CHECK_EQUAL(counter(&rig), 3);
+	CHECK_EQUAL(stats(&rig).interrupts, 1);
+	for (unsigned int i = 0; i < 3; i++)
+		CHECK(chain_product(&rig, i, op));
+	rig_free_operands(op);
+	rig_fini(&rig);
+}
+
+static void spurious_interrupt_is_masked_as_others(void)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	rig_write(&rig, ORK_PC_INTERRUPT_MASK, 0);
+	npu_core_spurious(rig.core);
+	CHECK(!rig.level);
+	CHECK_EQUAL(raw(&rig), 0xc0000155);
+	rig_write(&rig, ORK_PC_INTERRUPT_MASK, ORK_INT_DPU);
+	CHECK(rig.level);
+	rig_fini(&rig);
+}
+
+static void storm_lasts_while_the_mask_is_open(void)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	npu_core_misbehave(rig.core, NPU_STORM, 1);
+	CHECK_EQUAL(npu_core_misbehaves(rig.core, NPU_STORM), 1);
+	rig_free_operands(put_chain(&rig, 1));
+	/* Nothing comes back that was not there. */
+	rig_kick(&rig, slot(0), RIG_WORDS, 1);
+	CHECK(!rig.level);
+	npu_core_run(rig.core);
+	for (int i = 0; i < 3; i++) {
+		rig_write(&rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+		CHECK(rig.level);
+		/* Of the five bits that were set the one that the mask is open for. */
+		CHECK_EQUAL(raw(&rig), 0xc0000100);
+	}
+	rig_write(&rig, ORK_PC_INTERRUPT_MASK, 0);
+	CHECK(!rig.level);
+	rig_write(&rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	CHECK_EQUAL(raw(&rig), 0xc0000000);
+	rig_write(&rig, ORK_PC_INTERRUPT_MASK, ORK_INT_DPU);
+	CHECK(!rig.level);
+	rig_fini(&rig);
+}
+
+static void storm_ends_when_it_is_told_to(void)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	npu_core_misbehave(rig.core, NPU_STORM, 1);
+	npu_core_spurious(rig.core);
+	rig_write(&rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	CHECK(rig.level);
+	npu_core_misbehave(rig.core, NPU_STORM, 0);
+	rig_write(&rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	CHECK(!rig.level);
+	rig_fini(&rig);
+}
+
+static void storm_ends_with_a_reset(void)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	npu_core_misbehave(rig.core, NPU_STORM, 1);
+	npu_core_spurious(rig.core);
+	npu_core_reset(rig.core);
+	CHECK(!rig.level);
+	CHECK_EQUAL(npu_core_misbehaves(rig.core, NPU_STORM), 0);
+	npu_core_spurious(rig.core);
+	rig_write(&rig, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
+	CHECK(!rig.level);
+	rig_fini(&rig);
+}
+
+static void ignored_stalls_are_those_of_the_cores_iommu(void)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	npu_core_misbehave(rig.core, NPU_STALL_ON_IGNORED, 1);
+	npu_core_misbehave(rig.core, NPU_STALL_OFF_IGNORED, 2);
+	rig_write(&rig, 0xa000 + NPU_IOMMU_COMMAND, NPU_IOMMU_ENABLE_STALL);
+	CHECK(!(rig_read(&rig, 0xa000 + NPU_IOMMU_STATUS) & NPU_IOMMU_STATUS_STALL));
+	/* The other bank has still to be told. */
+	CHECK_EQUAL(npu_core_misbehaves(rig.core, NPU_STALL_ON_IGNORED), 1);
+	rig_write(&rig, 0x9000 + NPU_IOMMU_COMMAND, NPU_IOMMU_ENABLE_STALL);
+	CHECK_EQUAL(npu_core_misbehaves(rig.core, NPU_STALL_ON_IGNORED), 0);
+	CHECK_EQUAL(npu_core_misbehaves(rig.core, NPU_STALL_OFF_IGNORED), 2);
 	rig_fini(&rig);
 }
 
@@ -1129,6 +1260,12 @@ int main(void)
 	test_fault("results", C, true);
 	RUN(work_is_counted);
 	RUN(eviction_precedes_the_interrupt);
+	RUN(spurious_interrupt_leaves_the_chain_alone);
+	RUN(spurious_interrupt_is_masked_as_others);
+	RUN(storm_lasts_while_the_mask_is_open);
+	RUN(storm_ends_when_it_is_told_to);
+	RUN(storm_ends_with_a_reset);
+	RUN(ignored_stalls_are_those_of_the_cores_iommu);
 	RUN(reset_within_a_callback_ends_the_run);
 	RUN(kick_is_forgotten_by_a_reset);
 	RUN(reset_waits_while_memory_is_accessed);

@@ -281,7 +281,9 @@ static void without_paging_nothing_is_translated_and_nothing_said(void)
 {
 	struct rig rig = begin_mapped(1);
 
+	wr(&rig, NPU_IOMMU_COMMAND, 2);
 	wr(&rig, NPU_IOMMU_COMMAND, 1);
+	wr(&rig, NPU_IOMMU_COMMAND, 3);
 	CHECK_EQUAL(translate(&rig, IOVA, false), 0);
 	CHECK_EQUAL(rd(&rig, NPU_IOMMU_STATUS), 0x18);
 	CHECK_EQUAL(rd(&rig, NPU_IOMMU_INT_RAWSTAT), 0);
@@ -382,6 +384,19 @@ static void a_stall_needs_paging(void)
 	end(&rig);
 }
 
+static void paging_is_disabled_during_a_stall_only(void)
+{
+	struct rig rig = begin_mapped(1);
+
+	wr(&rig, NPU_IOMMU_COMMAND, 1);
+	CHECK_EQUAL(rd(&rig, NPU_IOMMU_STATUS), 0x19);
+	CHECK_EQUAL(translate(&rig, IOVA, false), DATA);
+	wr(&rig, NPU_IOMMU_COMMAND, 2);
+	wr(&rig, NPU_IOMMU_COMMAND, 1);
+	CHECK_EQUAL(rd(&rig, NPU_IOMMU_STATUS), 0x1c);
+	end(&rig);
+}
+
 /* A driver that leaves a fault active finds its polls failing; a force reset helps. */
 static void an_active_fault_keeps_the_bank_from_stalling(void)
 {
@@ -395,6 +410,109 @@ static void an_active_fault_keeps_the_bank_from_stalling(void)
 	wr(&rig, NPU_IOMMU_COMMAND, 6);
 	CHECK_EQUAL(rd(&rig, NPU_IOMMU_STATUS), 0x18);
 	CHECK_EQUAL(rd(&rig, NPU_IOMMU_INT_RAWSTAT), 0);
+	end(&rig);
+}
+
+/* --- misbehaviour ------------------------------------------------------------------------- */
+
+/*
+ * A request is a command to every bank and a look at all of them: with one ignored, one request
+ * fails, of core 0 with its two banks as well as of the others.
+ */
+static void one_request_fails(int core, uint32_t command, bool stalled_before)
+{
+	struct rig rig = begin_mapped(core);
+
+	if (stalled_before)
+		linux_stall(&rig);
+	npu_iommu_ignore(rig.iommu, command, 1);
+	CHECK_EQUAL(npu_iommu_ignores(rig.iommu, command), 1);
+	wr(&rig, NPU_IOMMU_COMMAND, command);
+	CHECK_EQUAL(all_banks_have(&rig, 0x4), stalled_before);
+	CHECK_EQUAL(npu_iommu_ignores(rig.iommu, command), 0);
+	wr(&rig, NPU_IOMMU_COMMAND, command);
+	CHECK_EQUAL(all_banks_have(&rig, 0x4), !stalled_before);
+	end(&rig);
+}
+
+static void an_ignored_stall_fails_one_request(void)
+{
+	one_request_fails(0, NPU_IOMMU_ENABLE_STALL, false);
+	one_request_fails(2, NPU_IOMMU_ENABLE_STALL, false);
+}
+
+static void an_ignored_end_of_a_stall_fails_one_request(void)
+{
+	one_request_fails(0, NPU_IOMMU_DISABLE_STALL, true);
+	one_request_fails(2, NPU_IOMMU_DISABLE_STALL, true);
+}
+
+static void commands_not_ignored_are_taken(void)
+{
+	struct rig rig = begin_mapped(0);
+
+	npu_iommu_ignore(rig.iommu, NPU_IOMMU_DISABLE_STALL, 2);
+	linux_stall(&rig);
+	/* Of no meaning, and of no effect. */
+	wr(&rig, NPU_IOMMU_COMMAND, 7);
+	wr(&rig, NPU_IOMMU_COMMAND, 0xffffffff);
+	CHECK_EQUAL(npu_iommu_ignores(rig.iommu, NPU_IOMMU_DISABLE_STALL), 2);
+	wr(&rig, NPU_IOMMU_COMMAND, 6);
+	CHECK_EQUAL(rd(&rig, NPU_IOMMU_STATUS), 0x18);
+	CHECK_EQUAL(npu_iommu_ignores(rig.iommu, NPU_IOMMU_DISABLE_STALL), 2);
+	end(&rig);
+}
+
+/* --- counts ------------------------------------------------------------------------------- */
+
+static uint64_t attaches(struct rig *rig)
+{
+	uint64_t writes, attaches;
+
+	npu_iommu_count(rig->iommu, &writes, &attaches);
+	return attaches;
+}
+
+static void attaches_are_counted_once_for_both_banks(void)
+{
+	for (int core = 0; core < 2; core++) {
+		struct rig rig = begin_mapped(core);
+
+		CHECK_EQUAL(attaches(&rig), 1);
+		linux_disable(&rig);
+		CHECK_EQUAL(attaches(&rig), 1);
+		linux_enable(&rig);
+		CHECK_EQUAL(attaches(&rig), 2);
+		end(&rig);
+	}
+}
+
+/* Without a reset, and without paging ever off. */
+static void another_directory_under_a_stall_is_an_attach(void)
+{
+	struct rig rig = begin_mapped(1);
+
+	linux_stall(&rig);
+	wr(&rig, NPU_IOMMU_DTE_ADDR, entry(DIRECTORY, VALID));
+	CHECK_EQUAL(attaches(&rig), 1);
+	wr(&rig, NPU_IOMMU_DTE_ADDR, entry(BASE + 10 * PAGE, VALID));
+	linux_unstall(&rig);
+	CHECK_EQUAL(attaches(&rig), 2);
+	end(&rig);
+}
+
+static void every_write_of_a_bank_is_counted(void)
+{
+	uint64_t before, after, attaches;
+	struct rig rig = begin(0);
+
+	npu_iommu_count(rig.iommu, &before, &attaches);
+	enable(&rig);
+	npu_iommu_ignore(rig.iommu, NPU_IOMMU_ENABLE_STALL, 1);
+	wr(&rig, NPU_IOMMU_COMMAND, 2);
+	npu_iommu_count(rig.iommu, &after, &attaches);
+	/* Four of enable() and a command, to two banks. */
+	CHECK_EQUAL(after - before, 10);
 	end(&rig);
 }
 
@@ -420,7 +538,9 @@ static void both_banks_must_agree(void)
 	struct rig rig = begin_mapped(0);
 
 	CHECK_EQUAL(translate(&rig, IOVA, false), DATA);
+	npu_iommu_write(rig.iommu, BANK0 + NPU_IOMMU_COMMAND, 2);
 	npu_iommu_write(rig.iommu, BANK0 + NPU_IOMMU_COMMAND, 1);
+	npu_iommu_write(rig.iommu, BANK0 + NPU_IOMMU_COMMAND, 3);
 	CHECK_EQUAL(translate(&rig, IOVA, false), 0);
 	npu_iommu_write(rig.iommu, BANK0 + NPU_IOMMU_COMMAND, 0);
 	CHECK_EQUAL(translate(&rig, IOVA, false), DATA);
@@ -480,9 +600,11 @@ static void another_directory_without_a_zap_leaves_old_translations(void)
 	struct rig rig = begin_mapped(1);
 
 	CHECK_EQUAL(translate(&rig, IOVA, false), DATA);
+	linux_stall(&rig);
 	wr(&rig, NPU_IOMMU_COMMAND, 1);
 	wr(&rig, NPU_IOMMU_DTE_ADDR, entry(BASE + 10 * PAGE, VALID));
 	wr(&rig, NPU_IOMMU_COMMAND, 0);
+	linux_unstall(&rig);
 	CHECK_EQUAL(translate(&rig, IOVA, false), DATA);
 	CHECK_EQUAL(translate(&rig, HIGH_IOVA, false), 0);
 	wr(&rig, NPU_IOMMU_COMMAND, 6);
@@ -629,7 +751,14 @@ int main(void)
 	RUN(linux_enables_and_disables_core_2);
 	RUN(a_stall_holds_accesses);
 	RUN(a_stall_needs_paging);
+	RUN(paging_is_disabled_during_a_stall_only);
 	RUN(an_active_fault_keeps_the_bank_from_stalling);
+	RUN(an_ignored_stall_fails_one_request);
+	RUN(an_ignored_end_of_a_stall_fails_one_request);
+	RUN(commands_not_ignored_are_taken);
+	RUN(attaches_are_counted_once_for_both_banks);
+	RUN(another_directory_under_a_stall_is_an_attach);
+	RUN(every_write_of_a_bank_is_counted);
 	RUN(only_core_0_has_two_banks);
 	RUN(both_banks_must_agree);
 	RUN(a_translation_lives_until_it_is_zapped);
