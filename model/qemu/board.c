@@ -69,7 +69,7 @@ static void set_reset_lines(OrkBoard *board, uint32_t lines)
 	for (unsigned int i = 0; i < ORK_MAX_CORES; i++) {
 		uint32_t mine = ORK_BOARD_RESET_A(i) | ORK_BOARD_RESET_H(i);
 
-		board_core_hold(board->core[i], lines & mine);
+		board_core_assert(board->core[i], lines & mine);
 	}
 }
 
@@ -86,11 +86,17 @@ static const MemoryRegionOps reset_ops = {
 	.valid = { .min_access_size = 4, .max_access_size = 4 },
 };
 
-/* Power-on and reboot: every core sees its reset. */
+/* Power-on and reboot: every core sees its reset, whatever it did with those of the guest. */
 static void machine_reset(void *opaque)
 {
-	set_reset_lines(opaque, UINT32_MAX);
-	set_reset_lines(opaque, 0);
+	OrkBoard *board = opaque;
+
+	set_reset_lines(board, 0);
+	for (unsigned int i = 0; i < ORK_MAX_CORES; i++) {
+		board_core_behave(board->core[i]);
+		board_core_hold(board->core[i], true);
+		board_core_hold(board->core[i], false);
+	}
 }
 
 /* --- the machine ---------------------------------------------------------------------------- */

@@ -47,6 +47,13 @@ struct dc_hook {
 	void (*apply)(struct npu_cache *cache, uint64_t pa);
 };
 
+/* How the line tells of the completion that the status shows. */
+enum telling {
+	TELL_NOW,
+	TELL_LATE,	/* when it is late enough */
+	TELL_NEVER,	/* until it is acknowledged */
+};
+
 /* One core with its IOMMU, and the thread that it computes on. */
 struct OrkCore {
 	SysBusDevice parent_obj;
@@ -59,15 +66,23 @@ struct OrkCore {
 
 	QemuThread thread;
 	QemuEvent kick;
+	QEMUClockType clock;	/* of all times: virtual with -icount, else the host's */
 	QEMUTimer *timer;	/* stands in for the thread with -icount */
+	QEMUTimer *late_timer;	/* a completion's line is to rise */
 	unsigned int resets;	/* atomic: how often the core was reset */
 	unsigned int run_resets; /* of its thread: the same when the run in progress began */
 
 	/* BQL */
-	bool held;		/* a reset line is asserted */
-	bool done;		/* a completion is pending */
-	bool dropped;		/* and its interrupt was swallowed */
-	uint32_t drop, ignore;
+	bool asserted;		/* a reset line is */
+	bool held;		/* and to effect */
+	int64_t kicked_ns;
+	uint64_t completions;	/* seen */
+	int64_t completed_ns;	/* when the last one was */
+	enum telling telling;
+
+	/* Misbehaviour: ork-board.h. BQL, and atomic what the thread reads. */
+	uint32_t drop, ignore, late_us, reset_fails;
+	uint32_t stretch_us;	/* atomic */
 };
 
 struct OrkBoard {
@@ -122,7 +137,15 @@ void board_log_init(OrkBoard *board);
 void board_log_write(OrkBoard *board);
 
 OrkCore *board_core_new(OrkBoard *board, unsigned int index);
-/* Asserts or releases the core's reset. BQL. */
+/* Asserts or releases the core's reset lines, which may fail to have an effect. BQL. */
+void board_core_assert(OrkCore *core, bool asserted);
+/* Holds the core in its reset, or releases it. BQL. */
 void board_core_hold(OrkCore *core, bool held);
+/* Misbehaviour of the core, or the board's latency, has changed. BQL. */
+void board_core_changed(OrkCore *core);
+/* Ends the core's misbehaviour. BQL. */
+void board_core_behave(OrkCore *core);
+/* A completion interrupt for no completion. BQL. */
+void board_core_spurious(OrkCore *core);
 
 #endif

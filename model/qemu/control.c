@@ -8,6 +8,65 @@
 
 #include "exec/address-spaces.h"
 
+/* Where a core's misbehaviour is kept, if it is the device's. */
+static uint32_t *device_knob(OrkCore *core, hwaddr reg)
+{
+	switch (reg) {
+	case ORK_BOARD_CORE_STRETCH_US:
+		return &core->stretch_us;
+	case ORK_BOARD_CORE_DROP:
+		return &core->drop;
+	case ORK_BOARD_CORE_IGNORE:
+		return &core->ignore;
+	case ORK_BOARD_CORE_LATE_US:
+		return &core->late_us;
+	case ORK_BOARD_CORE_RESET_FAILS:
+		return &core->reset_fails;
+	}
+	return NULL;
+}
+
+/* Which misbehaviour it is, if it is the model's. */
+static bool model_knob(hwaddr reg, enum npu_misbehaviour *what)
+{
+	switch (reg) {
+	case ORK_BOARD_CORE_STORM:
+		*what = NPU_STORM;
+		return true;
+	case ORK_BOARD_CORE_STALL_ON_IGNORED:
+		*what = NPU_STALL_ON_IGNORED;
+		return true;
+	case ORK_BOARD_CORE_STALL_OFF_IGNORED:
+		*what = NPU_STALL_OFF_IGNORED;
+		return true;
+	}
+	return false;
+}
+
+static uint32_t read_knob(OrkCore *core, hwaddr reg)
+{
+	uint32_t *knob = device_knob(core, reg);
+	enum npu_misbehaviour what;
+
+	if (knob)
+		return *knob;
+	return model_knob(reg, &what) ? npu_core_misbehaves(core->npu, what) : 0;
+}
+
+static void write_core_register(OrkCore *core, hwaddr reg, uint32_t value)
+{
+	uint32_t *knob = device_knob(core, reg);
+	enum npu_misbehaviour what;
+
+	if (reg == ORK_BOARD_CORE_SPURIOUS)
+		board_core_spurious(core);
+	else if (knob)
+		qatomic_set(knob, value);
+	else if (model_knob(reg, &what))
+		npu_core_misbehave(core->npu, what, value);
+	board_core_changed(core);
+}
+
 static uint32_t core_register(OrkBoard *board, unsigned int core, hwaddr reg)
 {
 	const struct npu_core_stats *zero = &board->zero_stats[core];
@@ -27,12 +86,8 @@ static uint32_t core_register(OrkBoard *board, unsigned int core, hwaddr reg)
 		return now.hang;
 	case ORK_BOARD_CORE_FAULTS:
 		return now.faults - zero->faults;
-	case ORK_BOARD_CORE_DROP:
-		return board->core[core]->drop;
-	case ORK_BOARD_CORE_IGNORE:
-		return board->core[core]->ignore;
 	}
-	return 0;
+	return read_knob(board->core[core], reg);
 }
 
 static uint32_t board_register(OrkBoard *board, hwaddr offset)
@@ -96,6 +151,13 @@ static void zero_counters(OrkBoard *board)
 	board->zero_dc = board_dc_total(board);
 }
 
+static void set_latency(OrkBoard *board, uint32_t us)
+{
+	qatomic_set(&board->latency_us, us);
+	for (unsigned int i = 0; i < ORK_MAX_CORES; i++)
+		board_core_changed(board->core[i]);
+}
+
 static void control_write(void *opaque, hwaddr offset, uint64_t value, unsigned int size)
 {
 	OrkBoard *board = opaque;
@@ -103,15 +165,12 @@ static void control_write(void *opaque, hwaddr offset, uint64_t value, unsigned 
 	hwaddr reg;
 
 	if (is_core(offset, &core, &reg)) {
-		if (reg == ORK_BOARD_CORE_DROP)
-			board->core[core]->drop = value;
-		else if (reg == ORK_BOARD_CORE_IGNORE)
-			board->core[core]->ignore = value;
+		write_core_register(board->core[core], reg, value);
 		return;
 	}
 	switch (offset) {
 	case ORK_BOARD_LATENCY_US:
-		qatomic_set(&board->latency_us, value);
+		set_latency(board, value);
 		break;
 	case ORK_BOARD_EVICT:
 		if (value == 1)

@@ -5,6 +5,9 @@
  * Whether the interrupt line is high is worked out from the registers, under the BQL, after every
  * change. The level that the model reports is not used: by the time that a core's thread has passed
  * it on it may no longer be true.
+ *
+ * What a core does wrong with its status is the model's; what it does wrong with its lines and with
+ * time is done here.
  */
 #include "qemu/osdep.h"
 #include "board.h"
@@ -20,7 +23,7 @@
 
 #include "iommu.h"
 
-/* The longest that a core sleeps on after its reset. */
+/* The longest that a core sleeps on after its reset, or after its time was made shorter. */
 #define SLEEP_SLICE_US		1000
 
 static bool completion_pending(OrkCore *s)
@@ -38,22 +41,71 @@ static bool fault_pending(OrkCore *s)
 	return pending;
 }
 
+static int64_t now_ns(OrkCore *s)
+{
+	return qemu_clock_get_ns(s->clock);
+}
+
+/*
+ * The chains that have ended, and the status that goes with them: of one moment, for a core's
+ * thread may end one in between.
+ */
+static uint64_t completions(OrkCore *s, uint32_t *raw)
+{
+	struct npu_core_stats before, after;
+
+	do {
+		npu_core_stats(s->npu, &before);
+		*raw = npu_core_read(s->npu, ORK_PC_INTERRUPT_RAW_STATUS) & ORK_INT_ALL;
+		npu_core_stats(s->npu, &after);
+	} while (before.interrupts != after.interrupts);
+	return after.interrupts;
+}
+
+static enum telling how_to_tell(OrkCore *s)
+{
+	if (s->drop) {
+		s->drop--;
+		return TELL_NEVER;
+	}
+	return s->late_us ? TELL_LATE : TELL_NOW;
+}
+
+static void look_for_completion(OrkCore *s)
+{
+	uint32_t raw;
+	uint64_t count = completions(s, &raw);
+
+	if (count != s->completions) {
+		s->completions = count;
+		s->completed_ns = now_ns(s);
+		s->telling = how_to_tell(s);
+	}
+	if (!raw)
+		s->telling = TELL_NOW;
+}
+
+static bool is_late_enough(OrkCore *s)
+{
+	int64_t due = s->completed_ns + s->late_us * SCALE_US;
+
+	if (now_ns(s) >= due)
+		return true;
+	timer_mod(s->late_timer, due);
+	return false;
+}
+
 /* BQL. */
 static void update_irq(OrkCore *s)
 {
-	bool done = completion_pending(s);
-
-	if (!done) {
-		s->dropped = false;
-	} else if (!s->done && s->drop) {
-		s->drop--;
-		s->dropped = true;
-	}
-	s->done = done;
-	qemu_set_irq(s->irq, (done && !s->dropped) || fault_pending(s));
+	look_for_completion(s);
+	if (s->telling == TELL_LATE && is_late_enough(s))
+		s->telling = TELL_NOW;
+	qemu_set_irq(s->irq, (s->telling == TELL_NOW && completion_pending(s)) || fault_pending(s));
 }
 
-static void update_irq_bh(void *opaque)
+/* Of bottom half and timer. */
+static void update_irq_later(void *opaque)
 {
 	update_irq(opaque);
 }
@@ -62,16 +114,33 @@ static void update_irq_bh(void *opaque)
 static void core_irq(void *opaque, bool level)
 {
 	if (!qemu_mutex_iothread_locked())
-		aio_bh_schedule_oneshot(qemu_get_aio_context(), update_irq_bh, opaque);
+		aio_bh_schedule_oneshot(qemu_get_aio_context(), update_irq_later, opaque);
 }
 
+/* What a program takes beyond its work. */
+static int64_t program_ns(OrkCore *s)
+{
+	return ((int64_t)qatomic_read(&s->board->latency_us) + qatomic_read(&s->stretch_us)) *
+	       SCALE_US;
+}
+
+/* The time of all the chain's programs passes before its work is done. */
+static void schedule_run(OrkCore *s)
+{
+	uint32_t task_con = npu_core_read(s->npu, ORK_PC_TASK_CON);
+
+	timer_mod(s->timer, s->kicked_ns +
+		  ORK_GET(ORK_PC_TASK_CON_TASK_NUMBER, task_con) * program_ns(s));
+}
+
+/* BQL: kicks are writes of registers. */
 static void core_kick(void *opaque)
 {
 	OrkCore *s = opaque;
-	uint32_t latency = qatomic_read(&s->board->latency_us);
 
+	s->kicked_ns = now_ns(s);
 	if (s->timer)
-		timer_mod(s->timer, qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + latency);
+		schedule_run(s);
 	else
 		qemu_event_set(&s->kick);
 }
@@ -79,14 +148,13 @@ static void core_kick(void *opaque)
 static void core_program_done(void *opaque)
 {
 	OrkCore *s = opaque;
-	int64_t end, left;
+	int64_t start = now_ns(s), left;
 
 	if (s->timer)
 		return;
-	end = g_get_monotonic_time() + qatomic_read(&s->board->latency_us);
-	while ((left = end - g_get_monotonic_time()) > 0 &&
+	while ((left = start + program_ns(s) - now_ns(s)) > 0 &&
 	       qatomic_read(&s->resets) == s->run_resets)
-		g_usleep(MIN(left, SLEEP_SLICE_US));
+		g_usleep(MIN(left / SCALE_US + 1, SLEEP_SLICE_US));
 }
 
 static const struct npu_core_ops core_ops = {
@@ -165,6 +233,44 @@ void board_core_hold(OrkCore *s, bool held)
 	update_irq(s);
 }
 
+void board_core_assert(OrkCore *s, bool asserted)
+{
+	if (s->asserted == asserted)
+		return;
+	s->asserted = asserted;
+	if (asserted && s->reset_fails)
+		s->reset_fails--;
+	else
+		board_core_hold(s, asserted);
+}
+
+void board_core_changed(OrkCore *s)
+{
+	if (s->timer && timer_pending(s->timer))
+		schedule_run(s);
+	update_irq(s);
+}
+
+void board_core_behave(OrkCore *s)
+{
+	s->drop = 0;
+	s->ignore = 0;
+	s->late_us = 0;
+	s->reset_fails = 0;
+	qatomic_set(&s->stretch_us, 0);
+	npu_core_misbehave(s->npu, NPU_STORM, 0);
+	npu_core_misbehave(s->npu, NPU_STALL_ON_IGNORED, 0);
+	npu_core_misbehave(s->npu, NPU_STALL_OFF_IGNORED, 0);
+	board_core_changed(s);
+}
+
+void board_core_spurious(OrkCore *s)
+{
+	npu_core_spurious(s->npu);
+	s->telling = TELL_NOW;
+	update_irq(s);
+}
+
 static void core_realize(DeviceState *dev, Error **errp)
 {
 	OrkCore *s = ORK_CORE(dev);
@@ -177,10 +283,12 @@ static void core_realize(DeviceState *dev, Error **errp)
 	}
 	/*
 	 * With -icount time stands still for a thread of ours: the work is done at one point of
-	 * virtual time, a program's latency after the kick.
+	 * virtual time, after the chain's programs' latencies.
 	 */
+	s->clock = icount_enabled() ? QEMU_CLOCK_VIRTUAL : QEMU_CLOCK_REALTIME;
+	s->late_timer = timer_new_ns(s->clock, update_irq_later, s);
 	if (icount_enabled()) {
-		s->timer = timer_new_us(QEMU_CLOCK_VIRTUAL, core_timer, s);
+		s->timer = timer_new_ns(s->clock, core_timer, s);
 		return;
 	}
 	qemu_event_init(&s->kick, false);

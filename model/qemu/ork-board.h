@@ -33,12 +33,12 @@
 #define ORK_BOARD_MAGIC			0x00	/* RO */
 #define ORK_BOARD_MAGIC_VALUE		0x4f524b42u
 #define ORK_BOARD_VERSION		0x04	/* RO */
-#define ORK_BOARD_VERSION_VALUE		1
+#define ORK_BOARD_VERSION_VALUE		2
 #define ORK_BOARD_STALE_READS		0x08	/* RO */
 #define ORK_BOARD_RESULTS_LOST		0x0c	/* RO */
 #define ORK_BOARD_LINES_CLEANED		0x10	/* RO */
 #define ORK_BOARD_LINES_INVALIDATED	0x14	/* RO */
-#define ORK_BOARD_LATENCY_US		0x18	/* RW: time of a program beyond its work */
+#define ORK_BOARD_LATENCY_US		0x18	/* RW: time of each program beyond its work */
 #define ORK_BOARD_EVICT			0x1c	/* WO, 1: write back dirty lines, at once */
 #define ORK_BOARD_LINES_EVICTED		0x20	/* RO */
 #define ORK_BOARD_DC_INSTRUCTIONS	0x24	/* RO: by address, all kinds and CPUs */
@@ -57,8 +57,51 @@
 #define ORK_BOARD_CORE_REGISTER_WRITES	0x0c	/* RO */
 #define ORK_BOARD_CORE_HANG		0x10	/* RO: enum npu_hang, 0 if it does not */
 #define ORK_BOARD_CORE_FAULTS		0x14	/* RO */
-/* Misbehaviour: how many more times; counts down to 0. */
-#define ORK_BOARD_CORE_DROP		0x20	/* RW: completions not signalled */
-#define ORK_BOARD_CORE_IGNORE		0x24	/* RW: kicks that the core does not take */
+
+/*
+ * Misbehaviour of a core. Those that say how often count down to 0; power-on and reboot end them
+ * all. Times in microseconds hold at once, also for the program or the completion under way: a
+ * large one holds it, 0 lets it go.
+ */
+/* RW: time of each program of this core, on top of the board's latency */
+#define ORK_BOARD_CORE_STRETCH_US	0x18
+/* RW, how often: completions that the line does not tell of; status and counter do */
+#define ORK_BOARD_CORE_DROP		0x20
+/* RW, how often: kicks that the core does not take */
+#define ORK_BOARD_CORE_IGNORE		0x24
+/*
+ * WO, any value: the status bits of a completion are set, and the line rises if they are not
+ * masked, though no chain ended. A chain that runs goes on, the task counter stays.
+ */
+#define ORK_BOARD_CORE_SPURIOUS		0x28
+/* RW: from a chain's end, which status and counter show at once, to the rise of the line */
+#define ORK_BOARD_CORE_LATE_US		0x2c
+/*
+ * RW, 1 or 0: a completion's status bits come back as soon as they are cleared while the mask is
+ * open for them. It begins with a completion, or a spurious one; closing the mask silences it. A
+ * reset of the core ends it.
+ */
+#define ORK_BOARD_CORE_STORM		0x30
+/*
+ * RW, how often: resets that have no effect at all. One reset is from the first of the core's two
+ * lines that is asserted until both are released.
+ */
+#define ORK_BOARD_CORE_RESET_FAILS	0x34
+/*
+ * RW, how often: commands to stall, or to go on, that the core's IOMMU does not take: its status
+ * does not follow. Each of core 0's two banks counts for itself, so that 1 makes exactly one
+ * request of Linux's driver run into its timeout, which gives every command to all banks.
+ *
+ * When that driver changes a directory it asks for a stall to leave the old one, ignores the
+ * timeout, and asks again to enter the new one if paging could therefore not be disabled: 2 make
+ * the change fail. It never ends a stall to enter one, but leaves it with a force reset: no number
+ * of ends that are ignored makes a change fail.
+ *
+ * With the vendor's binding one request goes to the banks of all cores. A stall then fails if one
+ * core ignores it. The end of a stall seems done when one bank has ended it: where fewer than all
+ * cores ignore it there is no timeout, and those that do stay stalled.
+ */
+#define ORK_BOARD_CORE_STALL_ON_IGNORED		0x38
+#define ORK_BOARD_CORE_STALL_OFF_IGNORED	0x3c
 
 #endif

@@ -42,26 +42,42 @@ static inline void board_write(volatile uint32_t *board, uint32_t reg, uint32_t 
 	board[reg / 4] = value;
 }
 
+static inline uint32_t board_core_read(volatile uint32_t *board, uint32_t core, uint32_t reg)
+{
+	return board_read(board, ORK_BOARD_CORE(core, reg));
+}
+
+static inline void board_core_write(volatile uint32_t *board, uint32_t core, uint32_t reg,
+				    uint32_t value)
+{
+	board_write(board, ORK_BOARD_CORE(core, reg), value);
+}
+
 /* Kicks, programs or interrupts of all cores. */
 static inline uint32_t board_sum(volatile uint32_t *board, uint32_t reg)
 {
 	uint32_t sum = 0;
 
 	for (uint32_t core = 0; core < BOARD_CORES; core++)
-		sum += board_read(board, ORK_BOARD_CORE(core, reg));
+		sum += board_core_read(board, core, reg);
 	return sum;
 }
 
 /* No misbehaviour, whatever the test before left. */
 static inline void board_behave(volatile uint32_t *board)
 {
+	static const uint32_t knobs[] = {
+		ORK_BOARD_CORE_STRETCH_US, ORK_BOARD_CORE_DROP, ORK_BOARD_CORE_IGNORE,
+		ORK_BOARD_CORE_LATE_US, ORK_BOARD_CORE_STORM, ORK_BOARD_CORE_RESET_FAILS,
+		ORK_BOARD_CORE_STALL_ON_IGNORED, ORK_BOARD_CORE_STALL_OFF_IGNORED,
+	};
+
 	if (!board)
 		return;
 	board_write(board, ORK_BOARD_LATENCY_US, 0);
-	for (uint32_t core = 0; core < BOARD_CORES; core++) {
-		board_write(board, ORK_BOARD_CORE(core, ORK_BOARD_CORE_DROP), 0);
-		board_write(board, ORK_BOARD_CORE(core, ORK_BOARD_CORE_IGNORE), 0);
-	}
+	for (uint32_t core = 0; core < BOARD_CORES; core++)
+		for (size_t i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++)
+			board_core_write(board, core, knobs[i], 0);
 }
 
 /*
