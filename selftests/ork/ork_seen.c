@@ -4,8 +4,10 @@
  * itself.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <linux/sync_file.h>
 #include "ork_test.h"
 #include "board.h"
@@ -18,6 +20,10 @@
 		usleep(1000);						\
 	(condition);							\
 })
+
+/* With SLOW_US a program, SLOW_PROGRAMS make a job long enough to be looked at. */
+#define SLOW_US		10000
+#define SLOW_PROGRAMS	50
 
 FIXTURE(seen) {
 	int fd;
@@ -52,6 +58,32 @@ static const char *first_line(const char *path)
 	if (file)
 		fclose(file);
 	return line;
+}
+
+/* A product whose programs take SLOW_US each, on the emulated board. */
+static int slow_product(FIXTURE_DATA(seen) *self, struct product *p)
+{
+	board_write(self->board, ORK_BOARD_LATENCY_US, SLOW_US);
+	return product_create(self->fd, p, 1, 32, 32, SLOW_PROGRAMS);
+}
+
+/* A product that hangs after its first program. */
+static int hanging_product(int fd, struct product *p)
+{
+	int error = product_create(fd, p, 1, 32, 32, 3);
+
+	if (!error)
+		product_cut(p, 0);
+	return error;
+}
+
+/* Submits one job, pinned to one core, without waiting; @done gets its syncobj. */
+static int start_job(int fd, struct product *p, uint32_t core, uint32_t *done)
+{
+	struct drm_ork_job job = product_job(p, 1u << core);
+	int error = syncobj_create(fd, done);
+
+	return error ? error : submit_jobs(fd, &job, 1, *done);
 }
 
 /* --- fences and the module -------------------------------------------------------------------- */
@@ -108,6 +140,179 @@ TEST_F(seen, sync_file_keeps_the_module_that_its_names_come_from)
 	EXPECT_STREQ("ork", fence.obj_name);
 	close(sync_file);
 	EXPECT_TRUE(SOON(module_references() == 0));
+	self->fd = device_open();
+	ASSERT_LE(0, self->fd);
+}
+
+/* --- debugfs: what exists --------------------------------------------------------------------- */
+
+/* One of the driver's files in debugfs, to be closed; NULL if there is none. */
+static FILE *debugfs_open(const char *name)
+{
+	static const char *const folders[] = { "dri", "accel" };
+	FILE *file = NULL;
+
+	for (unsigned int i = 0; i < ARRAY_LENGTH(folders) && !file; i++) {
+		char pattern[128];
+		glob_t paths;
+
+		/* Other drivers have no file "live". */
+		snprintf(pattern, sizeof(pattern), "/sys/kernel/debug/%s/*/live", folders[i]);
+		if (!glob(pattern, 0, NULL, &paths)) {
+			snprintf(pattern, sizeof(pattern), "%.*s%s",
+				 (int)(strlen(paths.gl_pathv[0]) - strlen("live")),
+				 paths.gl_pathv[0], name);
+			file = fopen(pattern, "re");
+		}
+		globfree(&paths);
+	}
+	return file;
+}
+
+#define NEED_DEBUGFS do {							\
+	FILE *file_ = debugfs_open("live");					\
+										\
+	if (!file_)								\
+		SKIP(return, "needs debugfs at /sys/kernel/debug, and root");	\
+	fclose(file_);								\
+} while (0)
+
+enum live { FILES, VMS, BOS, MAPPINGS, JOBS, FENCES, ATTACHMENTS, LIVE_KINDS };
+
+struct live_counts {
+	int of[LIVE_KINDS];
+};
+
+/* -1 where a line is missing. */
+static struct live_counts live_counts(void)
+{
+	static const char *const names[] = { "files", "vms", "bos", "mappings", "jobs", "fences",
+					     "attachments" };
+	struct live_counts counts = { { -1, -1, -1, -1, -1, -1, -1 } };
+	FILE *file = debugfs_open("live");
+	char name[32];
+	int count;
+
+	while (file && fscanf(file, "%31s %d", name, &count) == 2)
+		for (unsigned int i = 0; i < LIVE_KINDS; i++)
+			if (!strcmp(name, names[i]))
+				counts.of[i] = count;
+	if (file)
+		fclose(file);
+	return counts;
+}
+
+static int live(enum live kind)
+{
+	return live_counts().of[kind];
+}
+
+static bool nothing_lives(void)
+{
+	static const struct live_counts none;
+	struct live_counts now = live_counts();
+
+	return !memcmp(&now, &none, sizeof(none));
+}
+
+TEST_F(seen, live_counts_what_is_made_and_what_is_left)
+{
+	struct live_counts before;
+	struct bo bos[3];
+	int other;
+
+	NEED_DEBUGFS;
+	ASSERT_TRUE(SOON(live(JOBS) == 0 && live(FILES) == 1));
+	before = live_counts();
+	EXPECT_EQ(1, before.of[VMS]);
+	EXPECT_EQ(0, before.of[BOS]);
+	EXPECT_EQ(0, before.of[MAPPINGS]);
+	EXPECT_EQ(0, before.of[FENCES]);
+	EXPECT_EQ(0, before.of[ATTACHMENTS]);
+
+	other = device_open();
+	ASSERT_LE(0, other);
+	EXPECT_EQ(2, live(FILES));
+	EXPECT_EQ(2, live(VMS));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, bo_create(other, PAGE, &bos[i]));
+		EXPECT_EQ(i + 1, live(BOS));
+		EXPECT_EQ(i + 1, live(MAPPINGS));
+	}
+	bo_close(other, &bos[1]);
+	EXPECT_EQ(2, live(BOS));
+	EXPECT_EQ(2, live(MAPPINGS));
+	/* A mapping of the CPU keeps file and object. */
+	close(other);
+	EXPECT_EQ(2, live(FILES));
+	munmap(bos[0].data, PAGE);
+	munmap(bos[2].data, PAGE);
+	EXPECT_EQ(1, live(FILES));
+	EXPECT_EQ(1, live(VMS));
+	EXPECT_EQ(0, live(BOS));
+	EXPECT_EQ(0, live(MAPPINGS));
+}
+
+TEST_F(seen, live_counts_a_job_while_it_is_one)
+{
+	struct product slow;
+	uint32_t done;
+
+	NEED_BOARD(self->board);
+	NEED_DEBUGFS;
+	ASSERT_TRUE(SOON(live(JOBS) == 0 && live(FILES) == 1 && live(FENCES) == 0));
+	ASSERT_EQ(0, slow_product(self, &slow));
+	ASSERT_EQ(0, start_job(self->fd, &slow, 0, &done));
+	EXPECT_EQ(1, live(JOBS));
+	EXPECT_EQ(1, live(FENCES));
+	EXPECT_TRUE(SOON(live(ATTACHMENTS) == 1));
+	EXPECT_EQ(0, job_status(self->fd, done));
+	EXPECT_TRUE(SOON(live(JOBS) == 0));
+	/* The syncobj has it still. */
+	EXPECT_EQ(1, live(FENCES));
+	/* The space stays attached, for it may be the next one's too. */
+	EXPECT_EQ(1, live(ATTACHMENTS));
+}
+
+/* In a child: good, hanging and refused jobs, and objects, and then it is killed. */
+static void untidy_client(uint32_t cores)
+{
+	int fd = device_open();
+
+	for (uint32_t i = 0; i < 4 * cores; i++) {
+		struct product p;
+		struct drm_ork_job job;
+
+		if (i % 3 ? product_create(fd, &p, 1, 32, 32, 2) : hanging_product(fd, &p))
+			_exit(1);
+		job = product_job(&p, 1u << i % cores);
+		job.timeout_ms = 50;
+		if (submit_jobs(fd, &job, 1, 0))
+			_exit(1);
+		p.task.words = 1;
+		if (submit_jobs(fd, &job, 1, 0) != -EINVAL)
+			_exit(1);
+	}
+	kill(getpid(), SIGKILL);
+}
+
+TEST_F(seen, nothing_lives_on_when_all_clients_are_gone)
+{
+	NEED_DEBUGFS;
+	for (unsigned int i = 0; i < 3; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child) {
+			close(self->fd);
+			untidy_client(self->info.num_cores);
+		}
+		ASSERT_EQ(child, waitpid(child, &status, 0));
+		ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+	EXPECT_EQ(0, health_everywhere());
+	close(self->fd);
+	EXPECT_TRUE(SOON(nothing_lives()));
 	self->fd = device_open();
 	ASSERT_LE(0, self->fd);
 }

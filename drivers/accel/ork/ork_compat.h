@@ -9,7 +9,11 @@
 
 #include <linux/iommu.h>
 #include <linux/platform_device.h>
+#include <linux/seq_file.h>
 
+#include <drm/drm_debugfs.h>
+#include <drm/drm_device.h>
+#include <drm/drm_file.h>
 #include <drm/gpu_scheduler.h>
 
 static inline struct iommu_domain *ork_compat_domain_alloc(struct device *dev)
@@ -44,6 +48,19 @@ static inline int ork_compat_job_init(struct drm_sched_job *job, struct drm_sche
 				      void *owner)
 {
 	return drm_sched_job_init(job, entity, owner);
+}
+
+/*
+ * Newer kernels have one folder for all minors, and drm_debugfs_add_files(): no minor of an
+ * accelerator calls drm_driver.debugfs_init.
+ */
+#define ork_compat_debugfs_file	drm_info_list
+
+static inline void ork_compat_debugfs_add(struct drm_device *drm,
+					  const struct ork_compat_debugfs_file *files, int count)
+{
+	drm_debugfs_create_files(files, count, drm->primary->debugfs_root, drm->primary);
+	drm_debugfs_create_files(files, count, drm->render->debugfs_root, drm->render);
 }
 
 #endif

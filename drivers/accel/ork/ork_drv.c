@@ -26,11 +26,13 @@
 #include <drm/drm_print.h>
 
 #include "ork_compat.h"
+#include "ork_debugfs.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_fence.h"
 #include "ork_gem.h"
 #include "ork_job.h"
+#include "ork_live.h"
 #include "ork_sync.h"
 
 /* Physical addresses that the IOMMU's tables can hold. */
@@ -45,6 +47,7 @@ static void ork_file_release(struct kref *ref)
 	ork_vm_put(ofile->vm);
 	mutex_destroy(&ofile->submit_lock);
 	kfree(ofile);
+	ork_live_dec(ORK_LIVE_FILES);
 }
 
 /**
@@ -94,6 +97,7 @@ static int ork_open(struct drm_device *drm, struct drm_file *file)
 		kfree(ofile);
 		goto out;
 	}
+	ork_live_inc(ORK_LIVE_FILES);
 	kref_init(&ofile->ref);
 	mutex_init(&ofile->submit_lock);
 	init_waitqueue_head(&ofile->idle);
@@ -340,6 +344,7 @@ static int ork_bind(struct device *dev)
 		component_unbind_all(dev, ork);
 		return ret;
 	}
+	ork_debugfs_init(ork);
 	drm_info(&ork->drm, "%u cores, version %#x%s\n", ork->num_cores, ork->hw_version,
 		 ork->coherent ? ", coherent" : "");
 	return 0;

@@ -22,6 +22,7 @@
 #include <drm/ork_drm.h>
 
 #include "ork_fence.h"
+#include "ork_live.h"
 
 static const char *ork_fence_name(struct dma_fence *fence)
 {
@@ -31,6 +32,7 @@ static const char *ork_fence_name(struct dma_fence *fence)
 static void ork_fence_free(struct rcu_head *rcu)
 {
 	kfree(container_of(rcu, struct ork_fence, base.rcu));
+	ork_live_dec(ORK_LIVE_FENCES);
 	module_put(THIS_MODULE);
 }
 
@@ -61,6 +63,7 @@ struct ork_fence *ork_fence_create(void)
 	if (!fence)
 		return NULL;
 	__module_get(THIS_MODULE);
+	ork_live_inc(ORK_LIVE_FENCES);
 	spin_lock_init(&fence->lock);
 	dma_fence_init(&fence->base, &ork_fence_ops, &fence->lock, dma_fence_context_alloc(1), 1);
 	return fence;

@@ -12,6 +12,7 @@
 
 #include "ork_device.h"
 #include "ork_gem.h"
+#include "ork_live.h"
 
 static void ork_gem_free(struct drm_gem_object *obj)
 {
@@ -20,6 +21,7 @@ static void ork_gem_free(struct drm_gem_object *obj)
 	kvfree(bo->dma);
 	mutex_destroy(&bo->lock);
 	drm_gem_shmem_free(&bo->base);
+	ork_live_dec(ORK_LIVE_BOS);
 }
 
 /* Every handle of a file holds a reference on the object's mapping in the file's address space. */
@@ -97,6 +99,8 @@ static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 fla
 	if (IS_ERR(shmem))
 		return ERR_CAST(shmem);
 
+	/* From here on ork_gem_free() ends it; until here the helper did. */
+	ork_live_inc(ORK_LIVE_BOS);
 	bo = container_of(shmem, struct ork_bo, base);
 	bo->flags = flags;
 	shmem->map_wc = flags & DRM_ORK_BO_WRITE_COMBINE;

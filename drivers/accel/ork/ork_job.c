@@ -29,6 +29,7 @@
 #include "ork_fence.h"
 #include "ork_gem.h"
 #include "ork_job.h"
+#include "ork_live.h"
 #include "ork_sync.h"
 
 #define ORK_JOB_EXTENT_FLAGS	(DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE | \
@@ -99,6 +100,7 @@ static void ork_job_release(struct kref *ref)
 	kvfree(job->tasks);
 	ork_file_put(job->ofile);
 	kfree(job);
+	ork_live_dec(ORK_LIVE_JOBS);
 
 	spin_lock_irqsave(&ork->lock, flags);
 	if (!--ork->jobs)
@@ -331,6 +333,7 @@ static struct ork_job *ork_job_create(struct ork_submit *submit, const struct dr
 	if (!job)
 		return ERR_PTR(-ENOMEM);
 
+	ork_live_inc(ORK_LIVE_JOBS);
 	kref_init(&job->ref);
 	INIT_LIST_HEAD(&job->link);
 	kref_get(&submit->ofile->ref);

@@ -16,6 +16,7 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_gem.h"
+#include "ork_live.h"
 #include "ork_watchdog.h"
 
 static struct ork_vm *ork_vm_get(struct ork_vm *vm)
@@ -33,6 +34,7 @@ static void ork_vm_release(struct kref *ref)
 	mutex_destroy(&vm->lock);
 	drm_dev_put(&vm->ork->drm);
 	kfree(vm);
+	ork_live_dec(ORK_LIVE_VMS);
 }
 
 /**
@@ -93,6 +95,7 @@ struct ork_vm *ork_vm_create(struct ork_device *ork)
 		return ERR_PTR(-ENOMEM);
 	}
 
+	ork_live_inc(ORK_LIVE_VMS);
 	drm_dev_get(&ork->drm);
 	vm->ork = ork;
 	kref_init(&vm->ref);
@@ -191,6 +194,7 @@ static void ork_mapping_release(struct kref *ref)
 	mutex_unlock(&vm->lock);
 	ork_vm_put(vm);
 	kfree(mapping);
+	ork_live_dec(ORK_LIVE_MAPPINGS);
 }
 
 /**
@@ -251,6 +255,7 @@ static struct ork_mapping *ork_mapping_create(struct ork_vm *vm, struct ork_bo *
 		kfree(mapping);
 		return ERR_PTR(ret);
 	}
+	ork_live_inc(ORK_LIVE_MAPPINGS);
 	ork_vm_get(vm);
 	list_add(&mapping->link, &bo->mappings);
 	return mapping;
@@ -297,6 +302,7 @@ static void ork_mmu_detach_locked(struct ork_mmu *mmu)
 		return;
 	ork_mmu_set_vm(mmu, NULL);
 	iommu_detach_group(vm->domain, mmu->group);
+	ork_live_dec(ORK_LIVE_ATTACHMENTS);
 	ork_vm_put(vm);
 }
 
@@ -310,6 +316,7 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 		drm_notice(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
 		return ret;
 	}
+	ork_live_inc(ORK_LIVE_ATTACHMENTS);
 	ork_mmu_set_vm(mmu, ork_vm_get(vm));
 	return 0;
 }
