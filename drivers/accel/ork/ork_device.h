@@ -47,6 +47,7 @@
  * @waiting: jobs with unmet dependencies
  * @ready: jobs whose dependencies have been met, and that are yet to be pushed to @sched
  * @push: pushes them
+ * @pushed: jobs that @sched has, or is about to get, and has not handed on yet
  * @staged: jobs without unmet dependencies that wait for a core, oldest first
  * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
  * @dead: cores are gone; jobs end at once
@@ -70,6 +71,7 @@ struct ork_device {
 	struct list_head waiting;
 	struct list_head ready;
 	struct work_struct push;
+	struct list_head pushed;
 	struct list_head staged;
 	struct list_head ended;
 	bool dead;
@@ -107,13 +109,13 @@ struct ork_stats {
  * @ork: the device
  * @ref: the open file itself, and each of its jobs
  * @vm: its address space
- * @entities: by enum drm_ork_priority; gone when the file is closed
+ * @entities: where its jobs queue, by enum drm_ork_priority; empty when the last reference goes,
+ *	for every job in them has one
  * @submit_lock: arming and pushing jobs in one order; taken with reservations held
  * @active: jobs that were pushed and have not ended
  * @idle: woken when @active falls to 0
  * @refusal: why no job of the file starts any more: -ECANCELED, it is being closed; -EIO, it is
- *	banned; 0: they start. Written under ork->lock, for -ECANCELED under @submit_lock too; read
- *	under either
+ *	banned; 0: they start. Written under ork->lock
  * @hangs: its jobs that hung or faulted; under ork->lock
  * @stats: counters
  */

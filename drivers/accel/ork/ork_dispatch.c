@@ -17,6 +17,7 @@
 
 #include <drm/drm_print.h>
 
+#include "ork_dependency.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_job.h"
@@ -152,26 +153,39 @@ void ork_dispatch_end_locked(struct ork_job *job, int status)
 	list_move_tail(&job->link, &ork->ended);
 }
 
+static void ork_dispatch_take_locked(struct ork_job *job, int status)
+{
+	struct ork_device *ork = job->ofile->ork;
+
+	if (ork->dead)
+		status = -ENODEV;
+	else if (job->ofile->refusal)
+		status = job->ofile->refusal;
+
+	if (status) {
+		ork_dispatch_end_locked(job, status);
+	} else {
+		list_move_tail(&job->link, &ork->staged);
+		ork_dispatch_locked(ork);
+	}
+}
+
 /**
  * ork_dispatch_run() - take a job from the scheduler
- * @job: a job whose dependencies are met; its reference passes to the dispatcher until it ends
+ * @job: a job whose dependencies are met; the scheduler's reference holds it until it ends
  *
  * Context: process; allocates nothing.
  */
 void ork_dispatch_run(struct ork_job *job)
 {
 	struct ork_device *ork = job->ofile->ork;
+	bool failed = ork_dependencies_failed(job);
 	unsigned long flags;
 
 	spin_lock_irqsave(&ork->lock, flags);
-	if (ork->dead) {
-		ork_dispatch_end_locked(job, -ENODEV);
-	} else if (job->ofile->refusal) {
-		ork_dispatch_end_locked(job, job->ofile->refusal);
-	} else {
-		list_add_tail(&job->link, &ork->staged);
-		ork_dispatch_locked(ork);
-	}
+	/* What was cancelled has ended, or is about to. */
+	if (!job->cancelled)
+		ork_dispatch_take_locked(job, failed ? -ECANCELED : 0);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	ork_dispatch_finish(ork);

@@ -43,7 +43,10 @@
 static void ork_file_release(struct kref *ref)
 {
 	struct ork_file *ofile = container_of(ref, struct ork_file, ref);
+	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
+		drm_sched_entity_fini(&ofile->entities[i]);
 	ork_vm_put(ofile->vm);
 	mutex_destroy(&ofile->submit_lock);
 	kfree(ofile);
@@ -119,16 +122,11 @@ static void ork_postclose(struct drm_device *drm, struct drm_file *file)
 	unsigned int i;
 	int idx;
 
-	mutex_lock(&ofile->submit_lock);
 	spin_lock_irq(&ork->lock);
 	ork_dispatch_refuse_locked(ofile, -ECANCELED);
 	spin_unlock_irq(&ork->lock);
-	mutex_unlock(&ofile->submit_lock);
 	ork_jobs_cancel(ork, ofile, -ECANCELED);
 	ork_dispatch_finish(ork);
-	/* Not flushed: jobs of others may keep the scheduler from emptying the queue. */
-	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
-		drm_sched_entity_fini(&ofile->entities[i]);
 	wait_event(ofile->idle, !atomic_read(&ofile->active));
 
 	if (drm_dev_enter(drm, &idx)) {
@@ -286,6 +284,7 @@ static int ork_device_init(struct ork_device *ork)
 	INIT_LIST_HEAD(&ork->waiting);
 	INIT_LIST_HEAD(&ork->ready);
 	INIT_WORK(&ork->push, ork_push_work);
+	INIT_LIST_HEAD(&ork->pushed);
 	INIT_LIST_HEAD(&ork->staged);
 	INIT_LIST_HEAD(&ork->ended);
 	init_waitqueue_head(&ork->jobs_gone);

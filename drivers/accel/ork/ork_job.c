@@ -81,22 +81,32 @@ struct ork_submit {
 	struct ww_acquire_ctx ctx;
 };
 
+static void ork_job_put_objects(struct ork_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->num_bos; i++)
+		ork_mapping_put(job->bos[i].mapping);
+	kvfree(job->bos);
+	job->bos = NULL;
+	job->num_bos = 0;
+	ork_extents_put(job->extents, job->num_extents);
+	job->extents = NULL;
+	job->num_extents = 0;
+}
+
 static void ork_job_release(struct kref *ref)
 {
 	struct ork_job *job = container_of(ref, struct ork_job, ref);
 	struct ork_device *ork = job->ofile->ork;
 	unsigned long flags;
-	u32 i;
 
 	ork_dependencies_put(job);
 	if (job->scheduled)
 		drm_sched_job_cleanup(&job->base);
 	if (job->fence)
 		dma_fence_put(&job->fence->base);
-	for (i = 0; i < job->num_bos; i++)
-		ork_mapping_put(job->bos[i].mapping);
-	kvfree(job->bos);
-	ork_extents_put(job->extents, job->num_extents);
+	ork_job_put_objects(job);
 	kvfree(job->tasks);
 	ork_file_put(job->ofile);
 	kfree(job);
@@ -395,37 +405,16 @@ void ork_job_end(struct ork_job *job)
 	ork_file_put(ofile);
 }
 
-/* The last of a job that the scheduler never saw. */
-static void ork_job_drop(struct ork_job *job, int status)
-{
-	job->status = status;
-	ork_job_end(job);
-	ork_job_put(job);
-}
-
-/*
- * The end of a job's wait: its reference passes to the scheduler. Nothing here may fail, for the
- * job's fence has been published.
- */
 static void ork_job_push(struct ork_job *job)
 {
 	struct ork_file *ofile = job->ofile;
-	int status;
 
 	/* The job may be gone as soon as it is pushed, and its hold on the file with it. */
 	kref_get(&ofile->ref);
 	mutex_lock(&ofile->submit_lock);
-	status = READ_ONCE(ofile->refusal);
-	if (!status && ork_dependencies_failed(job))
-		status = -ECANCELED;
-	if (!status) {
-		drm_sched_job_arm(&job->base);
-		drm_sched_entity_push_job(&job->base);
-	}
+	drm_sched_job_arm(&job->base);
+	drm_sched_entity_push_job(&job->base);
 	mutex_unlock(&ofile->submit_lock);
-
-	if (status)
-		ork_job_drop(job, status);
 	ork_file_put(ofile);
 }
 
@@ -435,17 +424,18 @@ static void ork_job_push(struct ork_job *job)
 static void ork_job_queue(struct ork_job *job)
 {
 	struct ork_device *ork = job->ofile->ork;
+	bool waits = job->num_dependencies;
 
 	kref_get(&job->ref);
-	if (!job->num_dependencies) {
-		ork_job_push(job);
-		return;
-	}
 	spin_lock_irq(&ork->lock);
-	job->waits = true;
-	list_add_tail(&job->link, &ork->waiting);
+	job->waits = waits;
+	list_add_tail(&job->link, waits ? &ork->waiting : &ork->pushed);
 	spin_unlock_irq(&ork->lock);
-	ork_dependencies_arm(job);
+
+	if (waits)
+		ork_dependencies_arm(job);
+	else
+		ork_job_push(job);
 }
 
 /**
@@ -468,14 +458,14 @@ void ork_job_ready(struct ork_job *job)
 	spin_unlock_irqrestore(&ork->lock, flags);
 }
 
-static struct ork_job *ork_job_pop_ready(struct ork_device *ork)
+static struct ork_job *ork_job_next_ready(struct ork_device *ork)
 {
 	struct ork_job *job;
 
 	spin_lock_irq(&ork->lock);
 	job = list_first_entry_or_null(&ork->ready, struct ork_job, link);
 	if (job)
-		list_del_init(&job->link);
+		list_move_tail(&job->link, &ork->pushed);
 	spin_unlock_irq(&ork->lock);
 	return job;
 }
@@ -490,7 +480,7 @@ void ork_jobs_push(struct ork_device *ork)
 {
 	struct ork_job *job;
 
-	while ((job = ork_job_pop_ready(ork)))
+	while ((job = ork_job_next_ready(ork)))
 		ork_job_push(job);
 }
 
@@ -502,16 +492,23 @@ static void ork_jobs_take_locked(struct list_head *from, const struct ork_file *
 	list_for_each_entry_safe(job, next, from, link) {
 		if (ofile && job->ofile != ofile)
 			continue;
+		/* What is pushed stays the scheduler's too; what waits is nobody else's. */
+		if (from == &job->ofile->ork->pushed)
+			kref_get(&job->ref);
 		job->waits = false;
+		job->cancelled = true;
 		list_move_tail(&job->link, to);
 	}
 }
 
 /**
- * ork_jobs_cancel() - end the jobs that wait, whatever they wait for
+ * ork_jobs_cancel() - end the jobs that the dispatcher has not got yet, whatever they wait for
  * @ork: the device
  * @ofile: whose jobs; NULL: everybody's
  * @status: negative errno that their fences will carry
+ *
+ * The scheduler may keep a job that it was given for as long as others keep the cores busy. It
+ * then holds little: the fence signals, and the objects are let go, now.
  *
  * Context: process.
  */
@@ -523,11 +520,15 @@ void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int s
 	spin_lock_irq(&ork->lock);
 	ork_jobs_take_locked(&ork->waiting, ofile, &cancelled);
 	ork_jobs_take_locked(&ork->ready, ofile, &cancelled);
+	ork_jobs_take_locked(&ork->pushed, ofile, &cancelled);
 	spin_unlock_irq(&ork->lock);
 
 	list_for_each_entry_safe(job, next, &cancelled, link) {
 		list_del_init(&job->link);
-		ork_job_drop(job, status);
+		job->status = status;
+		ork_job_end(job);
+		ork_job_put_objects(job);
+		ork_job_put(job);
 	}
 }
 
@@ -548,16 +549,9 @@ static enum drm_gpu_sched_stat ork_sched_timedout(struct drm_sched_job *base)
 	return DRM_GPU_SCHED_STAT_NOMINAL;
 }
 
-/* A job that the scheduler drops unrun, because its file was closed, ends here. */
 static void ork_sched_free(struct drm_sched_job *base)
 {
-	struct ork_job *job = container_of(base, struct ork_job, base);
-
-	if (!dma_fence_is_signaled(&job->fence->base)) {
-		job->status = -ECANCELED;
-		ork_job_end(job);
-	}
-	ork_job_put(job);
+	ork_job_put(container_of(base, struct ork_job, base));
 }
 
 const struct drm_sched_backend_ops ork_sched_ops = {

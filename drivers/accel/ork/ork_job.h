@@ -51,9 +51,10 @@ struct ork_job_bo {
  * @num_dependencies: how many
  * @unmet: how many of them have not signalled; 0: it is ready
  * @waits: it is in ork->waiting; under ork->lock
+ * @cancelled: it ends, or has ended, without the dispatcher; under ork->lock
  * @core_mask: cores that may run it
  * @timeout: jiffies that it may go without finishing a program
- * @link: in ork->waiting, ready, staged or ended; under ork->lock
+ * @link: in ork->waiting, ready, pushed, staged or ended; under ork->lock
  * @status: how it ended; like all below written under ork->lock, and read when it has ended
  * @ran: a core has run it
  * @reset: a core was reset because of it
@@ -78,6 +79,7 @@ struct ork_job {
 	u32 num_dependencies;
 	atomic_t unmet;
 	bool waits;
+	bool cancelled;
 	u32 core_mask;
 	unsigned long timeout;
 
