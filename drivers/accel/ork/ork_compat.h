@@ -1,66 +1,253 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between kernels, in one place. Written for Debian's 6.1, whose scheduler has the
- * argument structure of
- * 6.15 without submit_wq and num_rqs.
+ * What differs between kernels, in one place.
+ *
+ * Version numbers lie, since distributions and vendors take later interfaces into earlier kernels.
+ * So each interface is probed for when the module is built: ork_probe.c has the forms that are
+ * known, and ork_config.h defines the one that the kernel has.
  */
 #ifndef __ORK_COMPAT_H__
 #define __ORK_COMPAT_H__
 
+#include <linux/dma-fence-array.h>
 #include <linux/iommu.h>
 #include <linux/platform_device.h>
 #include <linux/seq_file.h>
+#include <linux/workqueue.h>
 
 #include <drm/drm_debugfs.h>
 #include <drm/drm_device.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
+#include <drm/drm_gem.h>
 #include <drm/gpu_scheduler.h>
+#if IS_ENABLED(CONFIG_DRM_ACCEL)
+#include <drm/drm_accel.h>
+#endif
 
+#include "ork_config.h"
+
+/* --- the device and its driver ------------------------------------------------ */
+
+/* What a client opens: an accel node where there are any, else a render node. */
+#if IS_ENABLED(CONFIG_DRM_ACCEL)
+#define ORK_COMPAT_NODE			DRIVER_COMPUTE_ACCEL
+#define ORK_COMPAT_FOPS			DRM_ACCEL_FOPS
+#else
+#define ORK_COMPAT_NODE			DRIVER_RENDER
+#define ORK_COMPAT_FOPS			DRM_GEM_FOPS
+#endif
+
+/* An initializer of struct drm_driver, with its comma; kernels that have a date want one. */
+#ifdef ORK_DRIVER_DATE
+#define ORK_COMPAT_DATE(text)		.date = text,
+#else
+#define ORK_COMPAT_DATE(text)
+#endif
+
+/* What a platform driver's remove returns, and its last statement's operand. */
+#ifdef ORK_REMOVE_INT
+#define ORK_COMPAT_REMOVE		int
+#define ORK_COMPAT_REMOVED		0
+#else
+#define ORK_COMPAT_REMOVE		void
+#define ORK_COMPAT_REMOVED
+#endif
+
+/* Later kernels warn about queues that do not say so. */
+#ifdef ORK_WQ_PERCPU
+#define ORK_COMPAT_WQ_PERCPU		WQ_PERCPU
+#else
+#define ORK_COMPAT_WQ_PERCPU		0
+#endif
+
+/* --- address spaces ----------------------------------------------------------- */
+
+/**
+ * ork_compat_domain_alloc() - page tables with nothing mapped
+ * @dev: a device behind one of the IOMMUs that they will be attached to
+ *
+ * Return: the domain, or an ERR_PTR().
+ */
 static inline struct iommu_domain *ork_compat_domain_alloc(struct device *dev)
 {
-	return iommu_domain_alloc(dev->bus);
+#ifdef ORK_IOMMU_DOMAIN_OF_DEVICE
+	return iommu_paging_domain_alloc(dev);
+#else
+	return iommu_domain_alloc(dev->bus) ?: ERR_PTR(-ENOMEM);
+#endif
 }
 
+/**
+ * ork_compat_iommu_map() - map a range, all of it or nothing
+ * @domain: the page tables
+ * @iova: where
+ * @paddr: what
+ * @size: in bytes
+ * @prot: IOMMU_*
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 static inline int ork_compat_iommu_map(struct iommu_domain *domain, unsigned long iova,
 				       phys_addr_t paddr, size_t size, int prot)
 {
+#ifdef ORK_IOMMU_MAP_GFP
+	return iommu_map(domain, iova, paddr, size, prot, GFP_KERNEL);
+#else
 	return iommu_map(domain, iova, paddr, size, prot);
+#endif
 }
 
-#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_MIN
+/* --- the scheduler ------------------------------------------------------------ */
 
+#ifdef ORK_SCHED_PRIORITY_LOW
+#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_LOW
+#else
+#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_MIN
+#endif
+
+/* What a timeout handler answers that has found nothing wrong. */
+#ifdef ORK_SCHED_STAT_NO_HANG
+#define ORK_COMPAT_SCHED_NO_HANG	DRM_GPU_SCHED_STAT_NO_HANG
+#else
+#define ORK_COMPAT_SCHED_NO_HANG	DRM_GPU_SCHED_STAT_NOMINAL
+#endif
+
+/**
+ * ork_compat_sched_init() - a scheduler without a timeout, with all priorities
+ * @sched: the scheduler
+ * @ops: what it calls
+ * @jobs: how many it hands over before the first of them has ended
+ * @dev: for its messages
+ *
+ * Return: 0 or a negative errno.
+ */
 static inline int ork_compat_sched_init(struct drm_gpu_scheduler *sched,
 					const struct drm_sched_backend_ops *ops,
-					unsigned int credits, struct device *dev)
+					unsigned int jobs, struct device *dev)
 {
+#if defined(ORK_SCHED_INIT_SUBMISSIONS)
+	return drm_sched_init(sched, ops, jobs, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, "ork", dev);
+#elif defined(ORK_SCHED_INIT_CREDITS)
+	return drm_sched_init(sched, ops, NULL, DRM_SCHED_PRIORITY_COUNT, jobs, 0,
+			      MAX_SCHEDULE_TIMEOUT, NULL, NULL, "ork", dev);
+#else
 	struct drm_sched_init_args args = {
 		.ops = ops,
-		.credit_limit = credits,
+#ifdef ORK_SCHED_INIT_ARGS_RQS
+		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
+#endif
+		.credit_limit = jobs,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 		.name = "ork",
 		.dev = dev,
 	};
 
 	return drm_sched_init(sched, &args);
+#endif
 }
 
+/**
+ * ork_compat_job_init() - prepare a job for a scheduler
+ * @job: the job
+ * @entity: where it will queue
+ * @file: whose it is
+ *
+ * Return: 0 or a negative errno.
+ */
 static inline int ork_compat_job_init(struct drm_sched_job *job, struct drm_sched_entity *entity,
-				      void *owner)
+				      struct drm_file *file)
 {
-	return drm_sched_job_init(job, entity, owner);
+#if defined(ORK_SCHED_JOB_CLIENT)
+	return drm_sched_job_init(job, entity, 1, file, file->client_id);
+#elif defined(ORK_SCHED_JOB_CREDITS)
+	return drm_sched_job_init(job, entity, 1, file);
+#else
+	return drm_sched_job_init(job, entity, file);
+#endif
 }
+
+/* --- fences ------------------------------------------------------------------- */
+
+/**
+ * ork_compat_fence_array() - one fence that signals when all of several have
+ * @count: how many
+ * @fences: from kmalloc(); it and their references are the array's from now on
+ *
+ * Return: the array, or NULL; then @fences is still the caller's.
+ */
+static inline struct dma_fence_array *ork_compat_fence_array(unsigned int count,
+							     struct dma_fence **fences)
+{
+#ifdef ORK_FENCE_ARRAY_ANY
+	return dma_fence_array_create(count, fences, dma_fence_context_alloc(1), 1, false);
+#else
+	return dma_fence_array_create(count, fences, dma_fence_context_alloc(1), 1);
+#endif
+}
+
+/**
+ * ork_compat_fence_ops() - whose fence it is
+ * @fence: the fence
+ *
+ * Later kernels take the operations away from a signalled fence, under RCU, unless they have a
+ * release.
+ *
+ * Return: its operations, to be compared and no more.
+ */
+static inline const struct dma_fence_ops *ork_compat_fence_ops(struct dma_fence *fence)
+{
+	return (const struct dma_fence_ops __force *)READ_ONCE(fence->ops);
+}
+
+/* --- debugfs ------------------------------------------------------------------ */
 
 /*
- * Newer kernels have one folder for all minors, and drm_debugfs_add_files(): no minor of an
- * accelerator calls drm_driver.debugfs_init.
+ * Where files can be added to a device, they go to one folder for all of its minors. The minor of
+ * an accelerator does not call drm_driver.debugfs_init, so they are added to the registered device
+ * in either form.
  */
-#define ork_compat_debugfs_file	drm_info_list
+#ifdef ORK_DEBUGFS_ADD_FILES
+#define ork_compat_debugfs_file		drm_debugfs_info
+#else
+#define ork_compat_debugfs_file		drm_info_list
+#endif
 
+/**
+ * ork_compat_debugfs_device() - whose file is read
+ * @m: a file that ork_compat_debugfs_add() made
+ *
+ * Return: the device.
+ */
+static inline struct drm_device *ork_compat_debugfs_device(struct seq_file *m)
+{
+#ifdef ORK_DEBUGFS_ADD_FILES
+	struct drm_debugfs_entry *entry = m->private;
+
+	return entry->dev;
+#else
+	struct drm_info_node *node = m->private;
+
+	return node->minor->dev;
+#endif
+}
+
+/**
+ * ork_compat_debugfs_add() - make files that live as long as the device is registered
+ * @drm: the device, registered
+ * @files: the files
+ * @count: how many
+ */
 static inline void ork_compat_debugfs_add(struct drm_device *drm,
 					  const struct ork_compat_debugfs_file *files, int count)
 {
+#ifdef ORK_DEBUGFS_ADD_FILES
+	drm_debugfs_add_files(drm, files, count);
+#else
 	drm_debugfs_create_files(files, count, drm->primary->debugfs_root, drm->primary);
 	drm_debugfs_create_files(files, count, drm->render->debugfs_root, drm->render);
+#endif
 }
 
 #endif

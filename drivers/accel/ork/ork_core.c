@@ -215,7 +215,8 @@ static int ork_core_map_window(struct ork_core *core, unsigned int number)
 	window = platform_get_resource(to_platform_device(core->dev), IORESOURCE_MEM, number);
 	if (!window || resource_size(window) < ORK_CORE_BLOCKS)
 		return -ENXIO;
-	blocks = (struct resource)DEFINE_RES_MEM(window->start, ORK_CORE_BLOCKS);
+	blocks = *window;
+	blocks.end = window->start + ORK_CORE_BLOCKS - 1;
 	core->pc = devm_ioremap_resource(core->dev, &blocks);
 	if (IS_ERR(core->pc))
 		return PTR_ERR(core->pc);

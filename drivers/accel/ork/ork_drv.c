@@ -243,10 +243,14 @@ static const struct drm_ioctl_desc ork_ioctls[] = {
 	ORK_IOCTL(WAIT, ork_wait_ioctl),
 };
 
-DEFINE_DRM_GEM_FOPS(ork_fops);
+static const struct file_operations ork_fops = {
+	.owner = THIS_MODULE,
+	ORK_COMPAT_FOPS,
+};
 
 static const struct drm_driver ork_drm_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
+	.driver_features = DRIVER_GEM | ORK_COMPAT_NODE | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = ork_open,
 	.postclose = ork_postclose,
 	.ioctls = ork_ioctls,
@@ -255,7 +259,7 @@ static const struct drm_driver ork_drm_driver = {
 	.gem_create_object = ork_gem_create_object,
 	.name = "ork",
 	.desc = "Rockchip NPU",
-	.date = "20261130",
+	ORK_COMPAT_DATE("20261130")
 	.major = 1,
 	.minor = 0,
 };
@@ -289,7 +293,7 @@ static int ork_device_init(struct ork_device *ork)
 	INIT_LIST_HEAD(&ork->ended);
 	init_waitqueue_head(&ork->jobs_gone);
 
-	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI | ORK_COMPAT_WQ_PERCPU, 0);
 	if (!ork->wq)
 		return -ENOMEM;
 	ret = drmm_add_action_or_reset(&ork->drm, ork_wq_release, ork->wq);
@@ -399,10 +403,10 @@ static int ork_node_probe(struct platform_device *pdev)
 	return ret ?: component_add(&pdev->dev, &ork_node_ops);
 }
 
-static int ork_node_remove(struct platform_device *pdev)
+static ORK_COMPAT_REMOVE ork_node_remove(struct platform_device *pdev)
 {
 	component_del(&pdev->dev, &ork_node_ops);
-	return 0;
+	return ORK_COMPAT_REMOVED;
 }
 
 static struct platform_driver ork_node_driver = {
@@ -455,10 +459,10 @@ static int ork_npu_probe(struct platform_device *pdev)
 	return component_master_add_with_match(dev, &ork_master_ops, match);
 }
 
-static int ork_npu_remove(struct platform_device *pdev)
+static ORK_COMPAT_REMOVE ork_npu_remove(struct platform_device *pdev)
 {
 	component_master_del(&pdev->dev, &ork_master_ops);
-	return 0;
+	return ORK_COMPAT_REMOVED;
 }
 
 static struct platform_driver ork_npu_driver = {

@@ -21,6 +21,7 @@
 #include <drm/drm_utils.h>
 #include <drm/ork_drm.h>
 
+#include "ork_compat.h"
 #include "ork_fence.h"
 #include "ork_live.h"
 
@@ -103,7 +104,7 @@ static u64 ork_fence_busy_ns(struct dma_fence *fence)
 	u64 busy_ns = 0;
 
 	dma_fence_unwrap_for_each(part, &iter, ork_fence_point(fence))
-		if (part->ops == &ork_fence_ops)
+		if (ork_compat_fence_ops(part) == &ork_fence_ops)
 			busy_ns += container_of(part, struct ork_fence, base)->busy_ns;
 	return busy_ns;
 }

@@ -330,7 +330,7 @@ static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
 	job->fence = ork_fence_create();
 	if (!job->fence)
 		return -ENOMEM;
-	ret = ork_compat_job_init(&job->base, submit->entity, submit->ofile);
+	ret = ork_compat_job_init(&job->base, submit->entity, submit->file);
 	job->scheduled = !ret;
 	return ret;
 }
@@ -546,7 +546,7 @@ static struct dma_fence *ork_sched_run(struct drm_sched_job *base)
 /* The scheduler has no timeout: the watchdog of each core knows better. */
 static enum drm_gpu_sched_stat ork_sched_timedout(struct drm_sched_job *base)
 {
-	return DRM_GPU_SCHED_STAT_NOMINAL;
+	return ORK_COMPAT_SCHED_NO_HANG;
 }
 
 static void ork_sched_free(struct drm_sched_job *base)
@@ -702,8 +702,7 @@ static int ork_submit_create_fence(struct ork_submit *submit)
 		return -ENOMEM;
 	for (i = 0; i < submit->num_jobs; i++)
 		fences[i] = dma_fence_get(&submit->jobs[i]->fence->base);
-	array = dma_fence_array_create(submit->num_jobs, fences, dma_fence_context_alloc(1), 1,
-				       false);
+	array = ork_compat_fence_array(submit->num_jobs, fences);
 	if (!array) {
 		while (i--)
 			dma_fence_put(fences[i]);

@@ -90,9 +90,11 @@ struct ork_vm *ork_vm_create(struct ork_device *ork)
 		return ERR_PTR(-ENOMEM);
 
 	vm->domain = ork_compat_domain_alloc(ork->cores[0].dev);
-	if (!vm->domain) {
+	if (IS_ERR(vm->domain)) {
+		struct ork_vm *error = ERR_CAST(vm->domain);
+
 		kfree(vm);
-		return ERR_PTR(-ENOMEM);
+		return error;
 	}
 
 	ork_live_inc(ORK_LIVE_VMS);

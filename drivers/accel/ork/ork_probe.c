@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which form of each interface does this kernel have?
+ *
+ * This is no part of the module. ork_probe.sh compiles it for every form below, one at a time, with
+ * that form's macro defined; of each interface exactly one form must compile, and ork_config.h
+ * then defines its macro. "Not there" is a form too: it declares what is missing itself, in the
+ * same place, and fails to compile where the kernel has it. So a form that fails for another
+ * reason than the one it is written for stops the build, and is not taken for an answer.
+ */
+
+#include <linux/dma-fence-array.h>
+#include <linux/iommu.h>
+#include <linux/platform_device.h>
+#include <linux/workqueue.h>
+
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/gpu_scheduler.h>
+
+/* interface: drm_sched_init */
+#if defined(ORK_SCHED_INIT_SUBMISSIONS)
+int probe(struct drm_gpu_scheduler *sched, const struct drm_sched_backend_ops *ops,
+	  struct workqueue_struct *wq, atomic_t *score, struct device *dev)
+{
+	return drm_sched_init(sched, ops, 1, 0, 0L, wq, score, "", dev);
+}
+#elif defined(ORK_SCHED_INIT_CREDITS)
+int probe(struct drm_gpu_scheduler *sched, const struct drm_sched_backend_ops *ops,
+	  struct workqueue_struct *wq, atomic_t *score, struct device *dev)
+{
+	return drm_sched_init(sched, ops, wq, 1, 1, 0, 0L, wq, score, "", dev);
+}
+#elif defined(ORK_SCHED_INIT_ARGS)
+struct probe {
+	struct drm_sched_init_args;
+	int num_rqs;
+};
+
+int probe(struct drm_gpu_scheduler *sched, const struct drm_sched_init_args *args)
+{
+	return drm_sched_init(sched, args);
+}
+#elif defined(ORK_SCHED_INIT_ARGS_RQS)
+int probe(struct drm_gpu_scheduler *sched)
+{
+	const struct drm_sched_init_args args = { .num_rqs = 1 };
+
+	return drm_sched_init(sched, &args);
+}
+#endif
+
+/* interface: drm_sched_job_init */
+#if defined(ORK_SCHED_JOB_PLAIN)
+int probe(struct drm_sched_job *job, struct drm_sched_entity *entity, void *owner)
+{
+	return drm_sched_job_init(job, entity, owner);
+}
+#elif defined(ORK_SCHED_JOB_CREDITS)
+int probe(struct drm_sched_job *job, struct drm_sched_entity *entity, void *owner)
+{
+	return drm_sched_job_init(job, entity, 1, owner);
+}
+#elif defined(ORK_SCHED_JOB_CLIENT)
+int probe(struct drm_sched_job *job, struct drm_sched_entity *entity, void *owner,
+	  struct drm_file *file)
+{
+	return drm_sched_job_init(job, entity, 1, owner, file->client_id);
+}
+#endif
+
+/* interface: drm_gpu_sched_stat */
+#if defined(ORK_SCHED_STAT_NOMINAL)
+enum drm_gpu_sched_stat probe = DRM_GPU_SCHED_STAT_NOMINAL;
+#elif defined(ORK_SCHED_STAT_NO_HANG)
+enum drm_gpu_sched_stat probe = DRM_GPU_SCHED_STAT_NO_HANG;
+#endif
+
+/* interface: drm_sched_priority */
+#if defined(ORK_SCHED_PRIORITY_MIN)
+enum drm_sched_priority probe = DRM_SCHED_PRIORITY_MIN;
+#elif defined(ORK_SCHED_PRIORITY_LOW)
+enum drm_sched_priority probe = DRM_SCHED_PRIORITY_LOW;
+#endif
+
+/* interface: dma_fence_array_create */
+#if defined(ORK_FENCE_ARRAY_ANY)
+struct dma_fence_array *probe(struct dma_fence **fences)
+{
+	return dma_fence_array_create(1, fences, 1, 1, false);
+}
+#elif defined(ORK_FENCE_ARRAY_ALL)
+struct dma_fence_array *probe(struct dma_fence **fences)
+{
+	return dma_fence_array_create(1, fences, 1, 1);
+}
+#endif
+
+/* interface: iommu_paging_domain_alloc */
+#if defined(ORK_IOMMU_DOMAIN_OF_DEVICE)
+struct iommu_domain *probe(struct device *dev)
+{
+	return iommu_paging_domain_alloc(dev);
+}
+#elif defined(ORK_IOMMU_DOMAIN_OF_BUS)
+int iommu_paging_domain_alloc;
+struct iommu_domain *probe(struct device *dev)
+{
+	return iommu_domain_alloc(dev->bus);
+}
+#endif
+
+/* interface: iommu_map */
+#if defined(ORK_IOMMU_MAP_PLAIN)
+int probe(struct iommu_domain *domain)
+{
+	return iommu_map(domain, 0UL, 0, 0, IOMMU_READ);
+}
+#elif defined(ORK_IOMMU_MAP_GFP)
+int probe(struct iommu_domain *domain)
+{
+	return iommu_map(domain, 0UL, 0, 0, IOMMU_READ, GFP_KERNEL);
+}
+#endif
+
+/* interface: platform_driver.remove */
+#if defined(ORK_REMOVE_INT)
+int remove(struct platform_device *pdev);
+struct platform_driver probe = { .remove = remove };
+#elif defined(ORK_REMOVE_VOID)
+void remove(struct platform_device *pdev);
+struct platform_driver probe = { .remove = remove };
+#endif
+
+/* interface: drm_driver.date */
+#if defined(ORK_DRIVER_DATE)
+const struct drm_driver probe = { .date = "" };
+#elif defined(ORK_DRIVER_NO_DATE)
+struct probe {
+	struct drm_driver;
+	int date;
+};
+#endif
+
+/* interface: WQ_PERCPU */
+#if defined(ORK_WQ_PERCPU)
+unsigned int probe = WQ_PERCPU;
+#elif defined(ORK_WQ_NO_PERCPU)
+int WQ_PERCPU;
+#endif
+
+/* interface: drm_debugfs_add_files */
+#if defined(ORK_DEBUGFS_ADD_FILES)
+void probe(struct drm_device *drm, const struct drm_debugfs_info *files)
+{
+	drm_debugfs_add_files(drm, files, 1);
+}
+#elif defined(ORK_DEBUGFS_CREATE_FILES)
+int drm_debugfs_add_files;
+#endif
