@@ -47,11 +47,11 @@ struct dc_hook {
 	void (*apply)(struct npu_cache *cache, uint64_t pa);
 };
 
-/* How the line tells of the completion that the status shows. */
+/* How the line tells of the last completion. */
 enum telling {
 	TELL_NOW,
 	TELL_LATE,	/* when it is late enough */
-	TELL_NEVER,	/* until it is acknowledged */
+	TELL_NEVER,
 };
 
 /* One core with its IOMMU, and the thread that it computes on. */

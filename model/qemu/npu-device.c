@@ -46,22 +46,6 @@ static int64_t now_ns(OrkCore *s)
 	return qemu_clock_get_ns(s->clock);
 }
 
-/*
- * The chains that have ended, and the status that goes with them: of one moment, for a core's
- * thread may end one in between.
- */
-static uint64_t completions(OrkCore *s, uint32_t *raw)
-{
-	struct npu_core_stats before, after;
-
-	do {
-		npu_core_stats(s->npu, &before);
-		*raw = npu_core_read(s->npu, ORK_PC_INTERRUPT_RAW_STATUS) & ORK_INT_ALL;
-		npu_core_stats(s->npu, &after);
-	} while (before.interrupts != after.interrupts);
-	return after.interrupts;
-}
-
 static enum telling how_to_tell(OrkCore *s)
 {
 	if (s->drop) {
@@ -73,16 +57,14 @@ static enum telling how_to_tell(OrkCore *s)
 
 static void look_for_completion(OrkCore *s)
 {
-	uint32_t raw;
-	uint64_t count = completions(s, &raw);
+	struct npu_core_stats stats;
 
-	if (count != s->completions) {
-		s->completions = count;
-		s->completed_ns = now_ns(s);
-		s->telling = how_to_tell(s);
-	}
-	if (!raw)
-		s->telling = TELL_NOW;
+	npu_core_stats(s->npu, &stats);
+	if (stats.interrupts == s->completions)
+		return;
+	s->completions = stats.interrupts;
+	s->completed_ns = now_ns(s);
+	s->telling = how_to_tell(s);
 }
 
 static bool is_late_enough(OrkCore *s)
@@ -98,10 +80,16 @@ static bool is_late_enough(OrkCore *s)
 /* BQL. */
 static void update_irq(OrkCore *s)
 {
+	/*
+	 * First: the model counts a completion and sets its status at once, so that one whose
+	 * status is seen is then counted.
+	 */
+	bool pending = completion_pending(s);
+
 	look_for_completion(s);
 	if (s->telling == TELL_LATE && is_late_enough(s))
 		s->telling = TELL_NOW;
-	qemu_set_irq(s->irq, (s->telling == TELL_NOW && completion_pending(s)) || fault_pending(s));
+	qemu_set_irq(s->irq, (pending && s->telling == TELL_NOW) || fault_pending(s));
 }
 
 /* Of bottom half and timer. */
