@@ -54,6 +54,12 @@ enum telling {
 	TELL_NEVER,
 };
 
+/* Times from the rise of the line for a completion to the next kick. */
+struct board_gaps {
+	uint64_t count, total_ns;
+	uint32_t min_ns;
+};
+
 /* One core with its IOMMU, and the thread that it computes on. */
 struct OrkCore {
 	SysBusDevice parent_obj;
@@ -75,10 +81,19 @@ struct OrkCore {
 	/* BQL */
 	bool asserted;		/* a reset line is */
 	bool held;		/* and to effect */
-	int64_t kicked_ns;
 	uint64_t completions;	/* seen */
 	int64_t completed_ns;	/* when the last one was */
 	enum telling telling;
+
+	/* BQL; atomic what the thread reads or writes */
+	bool raised;		/* the line is, for a completion */
+	bool in_gap;		/* since then no kick */
+	int64_t raised_ns;
+	struct board_gaps gaps;
+	int64_t kicked_ns;	/* atomic */
+	int64_t program_ns;	/* of the thread: when the program under way began */
+	uint64_t busy_ns;	/* atomic, written by the thread alone */
+	uint64_t zero_busy_ns;
 
 	/* Misbehaviour: ork-board.h. BQL, and atomic what the thread reads. */
 	uint32_t drop, ignore, late_us, reset_fails;
@@ -147,5 +162,9 @@ void board_core_changed(OrkCore *core);
 void board_core_behave(OrkCore *core);
 /* A completion interrupt for no completion. BQL. */
 void board_core_spurious(OrkCore *core);
+/* The core's measurements begin anew. BQL. */
+void board_core_zero(OrkCore *core);
+/* From kicks to the ends of programs. BQL. */
+uint64_t board_core_busy_ns(OrkCore *core);
 
 #endif

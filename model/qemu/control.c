@@ -121,15 +121,53 @@ static uint32_t board_register(OrkBoard *board, hwaddr offset)
 	return 0;
 }
 
-/* The core and its register behind @offset; false for the board's own registers and for nothing. */
-static bool is_core(hwaddr offset, unsigned int *core, hwaddr *reg)
+static uint32_t measure_register(OrkBoard *board, unsigned int core, hwaddr reg)
 {
-	hwaddr first = ORK_BOARD_CORE(0, 0), stride = ORK_BOARD_CORE(1, 0) - first;
+	const struct npu_core_stats *zero = &board->zero_stats[core];
+	const struct board_gaps *gaps = &board->core[core]->gaps;
+	struct npu_core_stats now;
 
-	if (offset < first || offset >= (hwaddr)ORK_BOARD_CORE(ORK_MAX_CORES, 0))
+	npu_core_stats(board->core[core]->npu, &now);
+	switch (reg) {
+	case ORK_BOARD_MEASURE_GAPS:
+		return gaps->count;
+	case ORK_BOARD_MEASURE_GAP_NS:
+		return gaps->total_ns;
+	case ORK_BOARD_MEASURE_GAP_NS_HIGH:
+		return gaps->total_ns >> 32;
+	case ORK_BOARD_MEASURE_GAP_NS_MIN:
+		return gaps->min_ns;
+	case ORK_BOARD_MEASURE_BUSY_NS:
+		return board_core_busy_ns(board->core[core]);
+	case ORK_BOARD_MEASURE_BUSY_NS_HIGH:
+		return board_core_busy_ns(board->core[core]) >> 32;
+	case ORK_BOARD_MEASURE_IOMMU_WRITES:
+		return now.iommu_writes - zero->iommu_writes;
+	case ORK_BOARD_MEASURE_IOMMU_ATTACHES:
+		return now.iommu_attaches - zero->iommu_attaches;
+	}
+	return 0;
+}
+
+/* A block of registers that each core has. */
+struct core_block {
+	hwaddr first, stride;
+};
+
+static const struct core_block core_block = {
+	ORK_BOARD_CORE(0, 0), ORK_BOARD_CORE(1, 0) - ORK_BOARD_CORE(0, 0),
+};
+static const struct core_block measure_block = {
+	ORK_BOARD_MEASURE(0, 0), ORK_BOARD_MEASURE(1, 0) - ORK_BOARD_MEASURE(0, 0),
+};
+
+/* The core and its register behind @offset; false if it is not in the block. */
+static bool is_in(const struct core_block *block, hwaddr offset, unsigned int *core, hwaddr *reg)
+{
+	if (offset < block->first || offset >= block->first + ORK_MAX_CORES * block->stride)
 		return false;
-	*core = (offset - first) / stride;
-	*reg = (offset - first) % stride;
+	*core = (offset - block->first) / block->stride;
+	*reg = (offset - block->first) % block->stride;
 	return true;
 }
 
@@ -138,16 +176,20 @@ static uint64_t control_read(void *opaque, hwaddr offset, unsigned int size)
 	unsigned int core;
 	hwaddr reg;
 
-	if (is_core(offset, &core, &reg))
+	if (is_in(&core_block, offset, &core, &reg))
 		return core_register(opaque, core, reg);
+	if (is_in(&measure_block, offset, &core, &reg))
+		return measure_register(opaque, core, reg);
 	return board_register(opaque, offset);
 }
 
 static void zero_counters(OrkBoard *board)
 {
 	npu_cache_report(board->cache, &board->zero_report);
-	for (unsigned int i = 0; i < ORK_MAX_CORES; i++)
+	for (unsigned int i = 0; i < ORK_MAX_CORES; i++) {
 		npu_core_stats(board->core[i]->npu, &board->zero_stats[i]);
+		board_core_zero(board->core[i]);
+	}
 	board->zero_dc = board_dc_total(board);
 }
 
@@ -164,7 +206,7 @@ static void control_write(void *opaque, hwaddr offset, uint64_t value, unsigned 
 	unsigned int core;
 	hwaddr reg;
 
-	if (is_core(offset, &core, &reg)) {
+	if (is_in(&core_block, offset, &core, &reg)) {
 		write_core_register(board->core[core], reg, value);
 		return;
 	}

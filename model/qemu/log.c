@@ -52,6 +52,8 @@ static void write_core(FILE *f, unsigned int core, const struct npu_core_stats *
 		{ "programs", s->programs },
 		{ "interrupts", s->interrupts },
 		{ "register_writes", s->register_writes },
+		{ "iommu_writes", s->iommu_writes },
+		{ "iommu_attaches", s->iommu_attaches },
 		{ "faults", s->faults },
 		{ "macs", s->macs },
 		{ "bytes_read", s->bytes_read },

@@ -77,6 +77,16 @@ static bool is_late_enough(OrkCore *s)
 	return false;
 }
 
+static void set_raised(OrkCore *s, bool raised)
+{
+	if (raised && !s->raised) {
+		s->raised_ns = now_ns(s);
+		s->in_gap = true;
+	}
+	s->raised = raised;
+	qemu_set_irq(s->irq, raised || fault_pending(s));
+}
+
 /* BQL. */
 static void update_irq(OrkCore *s)
 {
@@ -89,7 +99,7 @@ static void update_irq(OrkCore *s)
 	look_for_completion(s);
 	if (s->telling == TELL_LATE && is_late_enough(s))
 		s->telling = TELL_NOW;
-	qemu_set_irq(s->irq, (pending && s->telling == TELL_NOW) || fault_pending(s));
+	set_raised(s, pending && s->telling == TELL_NOW);
 }
 
 /* Of bottom half and timer. */
@@ -106,7 +116,7 @@ static void core_irq(void *opaque, bool level)
 }
 
 /* What a program takes beyond its work. */
-static int64_t program_ns(OrkCore *s)
+static int64_t latency_ns(OrkCore *s)
 {
 	return ((int64_t)qatomic_read(&s->board->latency_us) + qatomic_read(&s->stretch_us)) *
 	       SCALE_US;
@@ -118,7 +128,19 @@ static void schedule_run(OrkCore *s)
 	uint32_t task_con = npu_core_read(s->npu, ORK_PC_TASK_CON);
 
 	timer_mod(s->timer, s->kicked_ns +
-		  ORK_GET(ORK_PC_TASK_CON_TASK_NUMBER, task_con) * program_ns(s));
+		  ORK_GET(ORK_PC_TASK_CON_TASK_NUMBER, task_con) * latency_ns(s));
+}
+
+static void end_gap(OrkCore *s)
+{
+	int64_t gap = now_ns(s) - s->raised_ns;
+
+	if (!s->in_gap)
+		return;
+	s->in_gap = false;
+	s->gaps.count++;
+	s->gaps.total_ns += gap;
+	s->gaps.min_ns = MIN(gap, s->gaps.min_ns);
 }
 
 /* BQL: kicks are writes of registers. */
@@ -126,23 +148,39 @@ static void core_kick(void *opaque)
 {
 	OrkCore *s = opaque;
 
-	s->kicked_ns = now_ns(s);
+	end_gap(s);
+	qatomic_set(&s->kicked_ns, now_ns(s));
 	if (s->timer)
 		schedule_run(s);
 	else
 		qemu_event_set(&s->kick);
 }
 
+static bool was_reset(OrkCore *s)
+{
+	return qatomic_read(&s->resets) != s->run_resets;
+}
+
+static void sleep_latency(OrkCore *s)
+{
+	int64_t start = now_ns(s), left;
+
+	while ((left = start + latency_ns(s) - now_ns(s)) > 0 && !was_reset(s))
+		g_usleep(MIN(left / SCALE_US + 1, SLEEP_SLICE_US));
+}
+
 static void core_program_done(void *opaque)
 {
 	OrkCore *s = opaque;
-	int64_t start = now_ns(s), left;
+	int64_t now;
 
-	if (s->timer)
+	if (!s->timer)
+		sleep_latency(s);
+	if (was_reset(s))
 		return;
-	while ((left = start + program_ns(s) - now_ns(s)) > 0 &&
-	       qatomic_read(&s->resets) == s->run_resets)
-		g_usleep(MIN(left / SCALE_US + 1, SLEEP_SLICE_US));
+	now = now_ns(s);
+	qatomic_set(&s->busy_ns, s->busy_ns + now - s->program_ns);
+	s->program_ns = now;
 }
 
 static const struct npu_core_ops core_ops = {
@@ -151,7 +189,15 @@ static const struct npu_core_ops core_ops = {
 	.program_done = core_program_done,
 };
 
-/* Lives as long as the process. A kick between reset and run costs a run that finds nothing due. */
+/* A kick between reset and run costs a run that finds nothing due. */
+static void core_run(OrkCore *s)
+{
+	s->run_resets = qatomic_read(&s->resets);
+	s->program_ns = qatomic_read(&s->kicked_ns);
+	npu_core_run(s->npu);
+}
+
+/* Lives as long as the process. */
 static void *core_thread(void *opaque)
 {
 	OrkCore *s = opaque;
@@ -159,8 +205,7 @@ static void *core_thread(void *opaque)
 	for (;;) {
 		qemu_event_wait(&s->kick);
 		qemu_event_reset(&s->kick);
-		s->run_resets = qatomic_read(&s->resets);
-		npu_core_run(s->npu);
+		core_run(s);
 	}
 	return NULL;
 }
@@ -169,7 +214,7 @@ static void core_timer(void *opaque)
 {
 	OrkCore *s = opaque;
 
-	npu_core_run(s->npu);
+	core_run(s);
 	update_irq(s);
 }
 
@@ -259,6 +304,18 @@ void board_core_spurious(OrkCore *s)
 	update_irq(s);
 }
 
+void board_core_zero(OrkCore *s)
+{
+	s->in_gap = false;
+	s->gaps = (struct board_gaps) { .min_ns = UINT32_MAX };
+	s->zero_busy_ns = qatomic_read(&s->busy_ns);
+}
+
+uint64_t board_core_busy_ns(OrkCore *s)
+{
+	return qatomic_read(&s->busy_ns) - s->zero_busy_ns;
+}
+
 static void core_realize(DeviceState *dev, Error **errp)
 {
 	OrkCore *s = ORK_CORE(dev);
@@ -274,6 +331,7 @@ static void core_realize(DeviceState *dev, Error **errp)
 	 * virtual time, after the chain's programs' latencies.
 	 */
 	s->clock = icount_enabled() ? QEMU_CLOCK_VIRTUAL : QEMU_CLOCK_REALTIME;
+	board_core_zero(s);
 	s->late_timer = timer_new_ns(s->clock, update_irq_later, s);
 	if (icount_enabled()) {
 		s->timer = timer_new_ns(s->clock, core_timer, s);

@@ -104,4 +104,24 @@
 #define ORK_BOARD_CORE_STALL_ON_IGNORED		0x38
 #define ORK_BOARD_CORE_STALL_OFF_IGNORED	0x3c
 
+/*
+ * What each core's driver costs, all RO, counted as the counters are. Times are in nanoseconds, of
+ * the host's clock, or virtual with -icount. The halves of a time belong together while the core is
+ * idle.
+ */
+#define ORK_BOARD_MEASURE(core, reg)	(0x400 + 0x40 * (core) + (reg))
+/*
+ * From the rise of the line for a completion to the next kick that is taken: how many, their sum,
+ * and the shortest, all ones if there is none. One is left out if ORK_BOARD_ZERO was written in it.
+ */
+#define ORK_BOARD_MEASURE_GAPS		0x00
+#define ORK_BOARD_MEASURE_GAP_NS	0x04
+#define ORK_BOARD_MEASURE_GAP_NS_HIGH	0x08
+#define ORK_BOARD_MEASURE_GAP_NS_MIN	0x0c
+/* From each kick to the end of the last program that was done; not the time of a hang. */
+#define ORK_BOARD_MEASURE_BUSY_NS	0x10
+#define ORK_BOARD_MEASURE_BUSY_NS_HIGH	0x14
+#define ORK_BOARD_MEASURE_IOMMU_WRITES	0x18
+#define ORK_BOARD_MEASURE_IOMMU_ATTACHES 0x1c
+
 #endif

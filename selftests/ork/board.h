@@ -53,6 +53,19 @@ static inline void board_core_write(volatile uint32_t *board, uint32_t core, uin
 	board_write(board, ORK_BOARD_CORE(core, reg), value);
 }
 
+static inline uint32_t board_measure(volatile uint32_t *board, uint32_t core, uint32_t reg)
+{
+	return board_read(board, ORK_BOARD_MEASURE(core, reg));
+}
+
+/* @reg: that of a time's low half. */
+static inline uint64_t board_measure_ns(volatile uint32_t *board, uint32_t core, uint32_t reg)
+{
+	uint64_t high = board_measure(board, core, reg + sizeof(uint32_t));
+
+	return high << 32 | board_measure(board, core, reg);
+}
+
 /* Kicks, programs or interrupts of all cores. */
 static inline uint32_t board_sum(volatile uint32_t *board, uint32_t reg)
 {
