@@ -11,6 +11,7 @@
  *   cache=strict|evict|coherent   what the cache does by itself; coherent: the NPU snoops (npu.h)
  *   seed=N                        of the evictions
  *   binding=mainline|vendor       how the device tree describes the NPU (fdt.c)
+ *   windows=spoil|report          what a stale line beside a program's activations does (npu.h)
  *   npu-latency-us=N              time that each program takes beyond its computation
  *   npu-log=PATH                  counters and stale reads as text, written at shutdown (log.c)
  */
@@ -42,6 +43,16 @@ const char *const board_cache_names[] = {
 static const QEnumLookup cache_lookup = {
 	.array = board_cache_names,
 	.size = ARRAY_SIZE(board_cache_names),
+};
+
+static const char *const window_names[] = {
+	[NPU_WINDOW_SPOIL] = "spoil",
+	[NPU_WINDOW_REPORT] = "report",
+};
+
+static const QEnumLookup window_lookup = {
+	.array = window_names,
+	.size = ARRAY_SIZE(window_names),
 };
 
 static const char *const binding_names[] = {
@@ -191,6 +202,16 @@ static void set_binding(Object *obj, int value, Error **errp)
 	ORK_BOARD(obj)->binding = value;
 }
 
+static int get_windows(Object *obj, Error **errp)
+{
+	return ORK_BOARD(obj)->window_mode;
+}
+
+static void set_windows(Object *obj, int value, Error **errp)
+{
+	ORK_BOARD(obj)->window_mode = value;
+}
+
 static char *get_log(Object *obj, Error **errp)
 {
 	return g_strdup(ORK_BOARD(obj)->log_path);
@@ -233,6 +254,11 @@ static void machine_class_init(ObjectClass *oc, void *data)
 				       set_binding);
 	object_class_property_set_description(oc, "binding",
 					      "of the NPU in the device tree: mainline or vendor");
+	object_class_property_add_enum(oc, "windows", "OrkWindows", &window_lookup, get_windows,
+				       set_windows);
+	object_class_property_set_description(oc, "windows",
+					      "what stale lines beside activations do: spoil the "
+					      "result, or be counted only (report)");
 	object_class_property_add_str(oc, "npu-log", get_log, set_log);
 	object_class_property_set_description(oc, "npu-log", "file for counters and stale reads");
 }

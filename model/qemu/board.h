@@ -106,6 +106,7 @@ struct OrkBoard {
 	/* Properties, constant once the machine runs, except the atomic latency. */
 	int binding;		/* enum board_binding */
 	int cache_mode;
+	int window_mode;	/* enum npu_window_mode */
 	uint64_t seed;
 	uint32_t latency_us;
 	char *log_path;

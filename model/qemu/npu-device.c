@@ -316,29 +316,36 @@ uint64_t board_core_busy_ns(OrkCore *s)
 	return qatomic_read(&s->busy_ns) - s->zero_busy_ns;
 }
 
-static void core_realize(DeviceState *dev, Error **errp)
+/*
+ * With -icount time stands still for a thread of ours: the work is done at one point of virtual
+ * time, after the chain's programs' latencies.
+ */
+static void start_working(OrkCore *s)
 {
-	OrkCore *s = ORK_CORE(dev);
 	g_autofree char *name = g_strdup_printf("npu-core%u", s->index);
 
-	s->npu = npu_core_new(s->index, s->board->cache, &core_ops, s);
-	if (!s->npu) {
-		error_setg(errp, "no memory for NPU core %u", s->index);
-		return;
-	}
-	/*
-	 * With -icount time stands still for a thread of ours: the work is done at one point of
-	 * virtual time, after the chain's programs' latencies.
-	 */
-	s->clock = icount_enabled() ? QEMU_CLOCK_VIRTUAL : QEMU_CLOCK_REALTIME;
-	board_core_zero(s);
-	s->late_timer = timer_new_ns(s->clock, update_irq_later, s);
 	if (icount_enabled()) {
 		s->timer = timer_new_ns(s->clock, core_timer, s);
 		return;
 	}
 	qemu_event_init(&s->kick, false);
 	qemu_thread_create(&s->thread, name, core_thread, s, QEMU_THREAD_DETACHED);
+}
+
+static void core_realize(DeviceState *dev, Error **errp)
+{
+	OrkCore *s = ORK_CORE(dev);
+
+	s->npu = npu_core_new(s->index, s->board->cache, &core_ops, s);
+	if (!s->npu) {
+		error_setg(errp, "no memory for NPU core %u", s->index);
+		return;
+	}
+	npu_core_set_window(s->npu, s->board->window_mode);
+	s->clock = icount_enabled() ? QEMU_CLOCK_VIRTUAL : QEMU_CLOCK_REALTIME;
+	board_core_zero(s);
+	s->late_timer = timer_new_ns(s->clock, update_irq_later, s);
+	start_working(s);
 }
 
 static void core_init(Object *obj)
