@@ -317,4 +317,205 @@ TEST_F(seen, nothing_lives_on_when_all_clients_are_gone)
 	ASSERT_LE(0, self->fd);
 }
 
+/* --- debugfs: who does what --------------------------------------------------------------------- */
+
+#define TEXT_BYTES	65536
+
+/* All of a file; empty if there is none. */
+static const char *debugfs_text(const char *name)
+{
+	static char text[TEXT_BYTES];
+	FILE *file = debugfs_open(name);
+
+	text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
+	if (file)
+		fclose(file);
+	return text;
+}
+
+/* What follows @before in @text, or what scans as nothing. */
+static const char *after(const char *text, const char *before)
+{
+	const char *found = text ? strstr(text, before) : NULL;
+
+	return found ? found + strlen(before) : "";
+}
+
+struct core_seen {
+	char state[16];
+	struct drm_ork_counters counters;
+	int task, tasks, program, programs;
+	long client, pid;
+	char comm[32];
+};
+
+static struct core_seen core_seen(uint32_t core)
+{
+	struct core_seen seen = { .task = -1, .client = -1 };
+	struct drm_ork_counters *counters = &seen.counters;
+	char heading[16];
+	const char *text;
+
+	snprintf(heading, sizeof(heading), "core %u ", core);
+	text = after(debugfs_text("cores"), heading);
+	sscanf(text, "%15s jobs %llu programs %llu interrupts %llu busy_ns %llu switches %llu resets %llu task %d of %d program %d of %d client %ld pid %ld comm %31s",
+	       seen.state, &counters->jobs, &counters->programs, &counters->interrupts,
+	       &counters->busy_ns, &counters->switches, &counters->resets, &seen.task, &seen.tasks,
+	       &seen.program, &seen.programs, &seen.client, &seen.pid, seen.comm);
+	return seen;
+}
+
+TEST_F(seen, debugfs_tells_who_holds_a_core)
+{
+	struct drm_ork_counters counters;
+	struct core_seen first, later;
+	struct product slow;
+	uint32_t done, core = self->info.num_cores - 1;
+
+	NEED_BOARD(self->board);
+	NEED_DEBUGFS;
+	ASSERT_EQ(0, slow_product(self, &slow));
+	ASSERT_EQ(0, start_job(self->fd, &slow, core, &done));
+	ASSERT_TRUE(SOON(!strcmp(core_seen(core).state, "running")));
+	first = core_seen(core);
+	EXPECT_EQ(getpid(), first.pid);
+	EXPECT_STREQ(program_invocation_short_name, first.comm);
+	EXPECT_LT(0, first.client);
+	EXPECT_EQ(0, first.task);
+	EXPECT_EQ(1, first.tasks);
+	EXPECT_EQ(SLOW_PROGRAMS, first.programs);
+	/* Programs finish while it runs. */
+	EXPECT_TRUE(SOON((later = core_seen(core)).program > first.program || later.task < 0));
+	EXPECT_LT(first.program, later.program);
+	EXPECT_STREQ("idle", core_seen(0).state);
+	EXPECT_EQ(0, job_status(self->fd, done));
+
+	counters = core_counters(self->fd, core);
+	later = core_seen(core);
+	EXPECT_STREQ("idle", later.state);
+	EXPECT_EQ(-1, later.task);
+	EXPECT_EQ(counters.jobs, later.counters.jobs);
+	EXPECT_EQ(counters.programs, later.counters.programs);
+	EXPECT_EQ(counters.interrupts, later.counters.interrupts);
+	EXPECT_EQ(counters.busy_ns, later.counters.busy_ns);
+	EXPECT_EQ(counters.switches, later.counters.switches);
+	EXPECT_EQ(counters.resets, later.counters.resets);
+}
+
+/* The line of this process, as far as it is about jobs. */
+static bool jobs_are(unsigned int waiting, unsigned int staged, unsigned int running)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "waiting %u staged %u running %u client", waiting, staged,
+		 running);
+	return strstr(debugfs_text("staged"), line);
+}
+
+TEST_F(seen, debugfs_tells_how_far_the_jobs_of_a_client_are)
+{
+	struct drm_ork_sync in = { 0 };
+	struct drm_ork_submit submit = { .in_syncs = ARRAY(&in, 1),
+					 .flags = DRM_ORK_SUBMIT_EXPLICIT };
+	struct drm_ork_job jobs[4];
+	struct product slow[4];
+	uint32_t done[4];
+
+	NEED_BOARD(self->board);
+	NEED_DEBUGFS;
+	for (unsigned int i = 0; i < 4; i++) {
+		ASSERT_EQ(0, slow_product(self, &slow[i]));
+		jobs[i] = product_job(&slow[i], 1);
+	}
+	EXPECT_TRUE(jobs_are(0, 0, 0));
+	for (unsigned int i = 0; i < 3; i++)
+		ASSERT_EQ(0, start_job(self->fd, &slow[i], 0, &done[i]));
+	ASSERT_EQ(0, syncobj_create(self->fd, &done[3]));
+	jobs[3].out_syncobj = done[3];
+	in.handle = done[2];
+	submit.jobs = ARRAY(&jobs[3], 1);
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_ORK_SUBMIT, &submit));
+	EXPECT_TRUE(SOON(jobs_are(1, 2, 1)));
+	EXPECT_TRUE(SOON(jobs_are(1, 1, 1)));
+	EXPECT_EQ(0, job_status(self->fd, done[3]));
+	EXPECT_TRUE(jobs_are(0, 0, 0));
+}
+
+TEST_F(seen, debugfs_tells_which_addresses_are_taken)
+{
+	static const uint64_t sizes[] = { PAGE, 5 * PAGE, 3 << 20 };
+	struct product product;
+	struct drm_ork_job job;
+	struct bo bo;
+	const char *text;
+	char line[128];
+	uint64_t bytes = 0;
+
+	NEED_DEBUGFS;
+	EXPECT_NE(NULL, strstr(debugfs_text("vms"), "iommus 0x0 client"));
+	for (unsigned int i = 0; i < ARRAY_LENGTH(sizes); i++) {
+		ASSERT_EQ(0, bo_create(self->fd, sizes[i], &bo));
+		snprintf(line, sizeof(line), "\t0x%08llx-0x%08llx %llu\n",
+			 (unsigned long long)bo.iova,
+			 (unsigned long long)(bo.iova + sizes[i] - 1), (unsigned long long)sizes[i]);
+		bytes += sizes[i];
+		text = debugfs_text("vms");
+		EXPECT_NE(NULL, strstr(text, line));
+		snprintf(line, sizeof(line), "\tobjects %u bytes %llu\n", i + 1,
+			 (unsigned long long)bytes);
+		EXPECT_NE(NULL, strstr(text, line));
+	}
+	ASSERT_EQ(0, product_create(self->fd, &product, 1, 32, 32, 1));
+	job = product_job(&product, 1);
+	ASSERT_EQ(0, run_job(self->fd, &job));
+	EXPECT_NE(NULL, strstr(debugfs_text("vms"), "iommus 0x1 client"));
+}
+
+/* --- debugfs: and then the device goes ---------------------------------------------------------- */
+
+#define NODES		"/sys/bus/platform/drivers/ork-node"
+
+/* Writes the name of the first node to the driver's file. */
+static int tell_driver(const char *what, const char *node)
+{
+	char path[128];
+	int fd, error = 0;
+
+	snprintf(path, sizeof(path), NODES "/%s", what);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, node, strlen(node)) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+TEST_F(seen, debugfs_file_that_outlives_its_device_is_an_error_to_read)
+{
+	static const char *const names[] = { "live", "cores", "staged", "vms" };
+	FILE *files[ARRAY_LENGTH(names)];
+	char node[64], byte;
+	glob_t nodes;
+
+	NEED_DEBUGFS;
+	if (glob(NODES "/*.npu", 0, NULL, &nodes))
+		SKIP(return, "needs a node of the driver in sysfs");
+	snprintf(node, sizeof(node), "%s", strrchr(nodes.gl_pathv[0], '/') + 1);
+	globfree(&nodes);
+	for (unsigned int i = 0; i < ARRAY_LENGTH(names); i++) {
+		files[i] = debugfs_open(names[i]);
+		ASSERT_NE(NULL, files[i]);
+	}
+	EXPECT_EQ(0, tell_driver("unbind", node));
+	for (unsigned int i = 0; i < ARRAY_LENGTH(names); i++) {
+		EXPECT_EQ(-1, read(fileno(files[i]), &byte, 1));
+		EXPECT_TRUE(errno == EIO || errno == ENODEV);
+		fclose(files[i]);
+	}
+	close(self->fd);
+	EXPECT_EQ(0, tell_driver("bind", node));
+	self->fd = device_open();
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(0, health_everywhere());
+}
+
 ORK_TEST_MAIN

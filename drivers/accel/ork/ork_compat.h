@@ -9,6 +9,7 @@
 #ifndef __ORK_COMPAT_H__
 #define __ORK_COMPAT_H__
 
+#include <linux/atomic.h>
 #include <linux/dma-fence-array.h>
 #include <linux/iommu.h>
 #include <linux/platform_device.h>
@@ -165,6 +166,23 @@ static inline int ork_compat_job_init(struct drm_sched_job *job, struct drm_sche
 	return drm_sched_job_init(job, entity, 1, file);
 #else
 	return drm_sched_job_init(job, entity, file);
+#endif
+}
+
+/**
+ * ork_compat_client_id() - a number that no other open file has
+ * @file: the file; to be asked once
+ *
+ * Return: the number.
+ */
+static inline u64 ork_compat_client_id(const struct drm_file *file)
+{
+#ifdef ORK_FILE_CLIENT_ID
+	return file->client_id;
+#else
+	static atomic64_t clients;
+
+	return atomic64_inc_return(&clients);
 #endif
 }
 

@@ -108,6 +108,8 @@ struct ork_stats {
  * struct ork_file - one open of the device
  * @ork: the device
  * @ref: the open file itself, and each of its jobs
+ * @client: number that tells it from all others, for people
+ * @pid: the process that opened it, for people
  * @vm: its address space
  * @entities: where its jobs queue, by enum drm_ork_priority; empty when the last reference goes,
  *	for every job in them has one
@@ -122,6 +124,8 @@ struct ork_stats {
 struct ork_file {
 	struct ork_device *ork;
 	struct kref ref;
+	u64 client;
+	struct pid *pid;
 	struct ork_vm *vm;
 	struct drm_sched_entity entities[DRM_ORK_PRIORITY_HIGH + 1];
 	struct mutex submit_lock;	/* taken with reservations held */

@@ -15,6 +15,7 @@
 #include <linux/of.h>
 #include <linux/of_address.h>
 #include <linux/of_platform.h>
+#include <linux/pid.h>
 #include <linux/platform_device.h>
 #include <linux/rcupdate.h>
 
@@ -48,6 +49,7 @@ static void ork_file_release(struct kref *ref)
 	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
 		drm_sched_entity_fini(&ofile->entities[i]);
 	ork_vm_put(ofile->vm);
+	put_pid(ofile->pid);
 	mutex_destroy(&ofile->submit_lock);
 	kfree(ofile);
 	ork_live_dec(ORK_LIVE_FILES);
@@ -101,6 +103,8 @@ static int ork_open(struct drm_device *drm, struct drm_file *file)
 		goto out;
 	}
 	ork_live_inc(ORK_LIVE_FILES);
+	ofile->client = ork_compat_client_id(file);
+	ofile->pid = get_pid(task_tgid(current));
 	kref_init(&ofile->ref);
 	mutex_init(&ofile->submit_lock);
 	init_waitqueue_head(&ofile->idle);

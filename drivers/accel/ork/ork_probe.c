@@ -159,3 +159,16 @@ void probe(struct drm_device *drm, const struct drm_debugfs_info *files)
 #elif defined(ORK_DEBUGFS_CREATE_FILES)
 int drm_debugfs_add_files;
 #endif
+
+/* interface: drm_file.client_id */
+#if defined(ORK_FILE_CLIENT_ID)
+u64 probe(const struct drm_file *file)
+{
+	return file->client_id;
+}
+#elif defined(ORK_FILE_NO_CLIENT_ID)
+struct probe {
+	struct drm_file;
+	int client_id;
+};
+#endif
