@@ -144,6 +144,165 @@ TEST_F(seen, sync_file_keeps_the_module_that_its_names_come_from)
 	ASSERT_LE(0, self->fd);
 }
 
+/* --- fdinfo ------------------------------------------------------------------------------------ */
+
+struct fdinfo {
+	char driver[16];
+	long long client, total_kib, resident_kib;
+	long long busy_ns[ORK_MAX_CORES];
+};
+
+static void fdinfo_line(struct fdinfo *info, const char *line)
+{
+	unsigned int core;
+	long long value;
+
+	sscanf(line, "drm-driver:\t%15s", info->driver);
+	sscanf(line, "drm-client-id:\t%lld", &info->client);
+	sscanf(line, "drm-total-memory:\t%lld KiB", &info->total_kib);
+	sscanf(line, "drm-resident-memory:\t%lld KiB", &info->resident_kib);
+	if (sscanf(line, "drm-engine-core%u:\t%lld ns", &core, &value) == 2 &&
+	    core < ORK_MAX_CORES)
+		info->busy_ns[core] = value;
+}
+
+/* -1 where a line is missing. */
+static struct fdinfo fdinfo(int fd)
+{
+	struct fdinfo info = { "", -1, -1, -1, { -1, -1, -1 } };
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		fdinfo_line(&info, line);
+	if (file)
+		fclose(file);
+	return info;
+}
+
+static bool is_busy(int fd, uint32_t syncobj)
+{
+	struct drm_ork_wait wait = { .syncobj = syncobj };
+
+	return call(fd, DRM_IOCTL_ORK_WAIT, &wait) == -EBUSY;
+}
+
+TEST_F(seen, fdinfo_tells_driver_and_client)
+{
+	int other = device_open(), same = dup(self->fd);
+	struct fdinfo info = fdinfo(self->fd);
+
+	EXPECT_STREQ("ork", info.driver);
+	EXPECT_LT(0, info.client);
+	EXPECT_EQ(info.client, fdinfo(same).client);
+	EXPECT_LT(0, fdinfo(other).client);
+	EXPECT_NE(info.client, fdinfo(other).client);
+	close(other);
+	close(same);
+}
+
+TEST_F(seen, fdinfo_tells_the_memory_of_a_file)
+{
+	struct bo bos[2];
+	int other = device_open();
+
+	ASSERT_LE(0, other);
+	EXPECT_EQ(0, fdinfo(self->fd).total_kib);
+	ASSERT_EQ(0, bo_create(self->fd, 3 << 20, &bos[0]));
+	ASSERT_EQ(0, bo_create(self->fd, PAGE, &bos[1]));
+	EXPECT_EQ(3 * 1024 + 4, fdinfo(self->fd).total_kib);
+	EXPECT_EQ(3 * 1024 + 4, fdinfo(self->fd).resident_kib);
+	bo_close(self->fd, &bos[0]);
+	EXPECT_EQ(4, fdinfo(self->fd).total_kib);
+	EXPECT_EQ(4, fdinfo(self->fd).resident_kib);
+	EXPECT_EQ(0, fdinfo(other).total_kib);
+	close(other);
+}
+
+/* A file's times, and between which moments they were read. */
+struct sample {
+	int64_t before, after;
+	struct fdinfo info;
+};
+
+static struct sample sample(int fd)
+{
+	struct sample taken;
+
+	taken.before = now_ns();
+	taken.info = fdinfo(fd);
+	taken.after = now_ns();
+	return taken;
+}
+
+/* Cores whose time ran backwards, or faster than the clock. */
+static unsigned int cores_that_lie(const struct sample *earlier, const struct sample *later,
+				   uint32_t cores)
+{
+	int64_t clock = later->after - earlier->before;
+	unsigned int lies = 0;
+
+	for (uint32_t i = 0; i < cores; i++) {
+		int64_t busy = later->info.busy_ns[i] - earlier->info.busy_ns[i];
+
+		lies += busy < 0 || busy > clock;
+	}
+	return lies;
+}
+
+/*
+ * One core runs well, one hangs, one has nothing to do, and they are looked at all the while and
+ * after.
+ */
+TEST_F(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock)
+{
+	const int64_t timeout = 300 * (SECOND / 1000);
+	uint32_t good_done, bad_done = 0, cores = self->info.num_cores;
+	struct sample first, last, now;
+	struct product good, bad;
+	unsigned int samples = 0, lies = 0;
+	struct drm_ork_job job;
+
+	NEED_BOARD(self->board);
+	if (cores < BOARD_CORES)
+		SKIP(return, "needs three cores");
+	ASSERT_EQ(0, hanging_product(self->fd, &bad));
+	ASSERT_EQ(0, slow_product(self, &good));
+	job = product_job(&bad, 2);
+	job.timeout_ms = 300;
+	ASSERT_EQ(0, syncobj_create(self->fd, &bad_done));
+	first = sample(self->fd);
+	last = first;
+	ASSERT_EQ(0, submit_jobs(self->fd, &job, 1, bad_done));
+	ASSERT_EQ(0, start_job(self->fd, &good, 0, &good_done));
+	for (unsigned int i = 0; i < 3; i++)
+		EXPECT_EQ(0, first.info.busy_ns[i]);
+	while (is_busy(self->fd, good_done) || is_busy(self->fd, bad_done)) {
+		now = sample(self->fd);
+		lies += cores_that_lie(&last, &now, cores) + cores_that_lie(&first, &now, cores);
+		last = now;
+		samples++;
+	}
+	EXPECT_EQ(0u, lies);
+	EXPECT_LT(10u, samples);
+	EXPECT_EQ(0, job_status(self->fd, good_done));
+	EXPECT_EQ(-ETIMEDOUT, job_status(self->fd, bad_done));
+
+	now = sample(self->fd);
+	EXPECT_EQ(0u, cores_that_lie(&last, &now, cores));
+	/* The counter of the file has completed chains alone, of which there is one. */
+	EXPECT_EQ((int64_t)file_counters(self->fd).busy_ns, now.info.busy_ns[0]);
+	EXPECT_LE(SLOW_US * 1000ll * SLOW_PROGRAMS, now.info.busy_ns[0]);
+	EXPECT_LE(timeout / 2, now.info.busy_ns[1]);
+	EXPECT_EQ(0, now.info.busy_ns[2]);
+	/* What is idle costs nothing. */
+	EXPECT_EQ(0, health_everywhere());
+	last = sample(self->fd);
+	EXPECT_EQ(0, memcmp(&now.info, &last.info, sizeof(now.info)));
+}
+
 /* --- debugfs: what exists --------------------------------------------------------------------- */
 
 /* One of the driver's files in debugfs, to be closed; NULL if there is none. */
@@ -380,7 +539,7 @@ TEST_F(seen, debugfs_tells_who_holds_a_core)
 	first = core_seen(core);
 	EXPECT_EQ(getpid(), first.pid);
 	EXPECT_STREQ(program_invocation_short_name, first.comm);
-	EXPECT_LT(0, first.client);
+	EXPECT_EQ(fdinfo(self->fd).client, first.client);
 	EXPECT_EQ(0, first.task);
 	EXPECT_EQ(1, first.tasks);
 	EXPECT_EQ(SLOW_PROGRAMS, first.programs);

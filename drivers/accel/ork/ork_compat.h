@@ -11,6 +11,7 @@
 
 #include <linux/atomic.h>
 #include <linux/dma-fence-array.h>
+#include <linux/fs.h>
 #include <linux/iommu.h>
 #include <linux/platform_device.h>
 #include <linux/seq_file.h>
@@ -21,6 +22,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_print.h>
 #include <drm/gpu_scheduler.h>
 #if IS_ENABLED(CONFIG_DRM_ACCEL)
 #include <drm/drm_accel.h>
@@ -183,6 +185,41 @@ static inline u64 ork_compat_client_id(const struct drm_file *file)
 	static atomic64_t clients;
 
 	return atomic64_inc_return(&clients);
+#endif
+}
+
+/* --- fdinfo ------------------------------------------------------------------- */
+
+/*
+ * Where struct drm_driver has a show_fdinfo, drm_show_fdinfo() prints the first two lines and calls
+ * it. The first of these is an initializer for struct drm_driver, with its comma.
+ */
+#ifdef ORK_DRIVER_SHOW_FDINFO
+#define ORK_COMPAT_DRIVER_SHOW_FDINFO(function)	.show_fdinfo = function,
+#else
+#define ORK_COMPAT_DRIVER_SHOW_FDINFO(function)
+#endif
+
+/**
+ * ork_compat_show_fdinfo() - the show_fdinfo of the device's struct file_operations
+ * @m: where to
+ * @f: an open file of the device
+ * @client: number of the client, where the file has none
+ * @show: prints what the driver knows, the one of ORK_COMPAT_DRIVER_SHOW_FDINFO()
+ */
+static inline void ork_compat_show_fdinfo(struct seq_file *m, struct file *f, u64 client,
+					  void (*show)(struct drm_printer *p,
+						       struct drm_file *file))
+{
+#ifdef ORK_DRIVER_SHOW_FDINFO
+	drm_show_fdinfo(m, f);
+#else
+	struct drm_printer p = drm_seq_file_printer(m);
+	struct drm_file *file = f->private_data;
+
+	drm_printf(&p, "drm-driver:\t%s\n", file->minor->dev->driver->name);
+	drm_printf(&p, "drm-client-id:\t%llu\n", client);
+	show(&p, file);
 #endif
 }
 

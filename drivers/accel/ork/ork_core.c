@@ -66,6 +66,36 @@ void ork_core_kick(struct ork_core *core, const struct ork_task *task)
 }
 
 /**
+ * ork_core_busy_ns() - how long the running chain has taken so far
+ * @core: a core that runs a job
+ *
+ * Context: any; under ork->lock.
+ * Return: nanoseconds.
+ */
+u64 ork_core_busy_ns(const struct ork_core *core)
+{
+	lockdep_assert_held(&core->ork->lock);
+	return ktime_to_ns(ktime_sub(ktime_get(), core->started));
+}
+
+/**
+ * ork_core_charge_locked() - the time of the running chain goes to its file
+ * @core: a core whose chain has ended, or is taken from it
+ *
+ * To be called once for each chain that was started, or the file's time would run backwards.
+ *
+ * Context: any; under ork->lock.
+ * Return: nanoseconds.
+ */
+u64 ork_core_charge_locked(struct ork_core *core)
+{
+	u64 busy = ork_core_busy_ns(core);
+
+	core->job->ofile->stats.core_busy_ns[core->index] += busy;
+	return busy;
+}
+
+/**
  * ork_core_count() - programs that the running chain has finished
  * @core: the core
  *

@@ -101,6 +101,8 @@ struct ork_task {
 int ork_core_init(struct ork_device *ork, unsigned int index, struct device *dev,
 		  const struct ork_core_resources *resources);
 void ork_core_fini(struct ork_core *core);
+u64 ork_core_busy_ns(const struct ork_core *core);
+u64 ork_core_charge_locked(struct ork_core *core);
 void ork_core_kick(struct ork_core *core, const struct ork_task *task);
 u32 ork_core_count(struct ork_core *core);
 bool ork_core_has_dma_error(struct ork_core *core);

@@ -91,6 +91,7 @@ struct ork_device {
  * @sync_calls: BO_SYNC calls
  * @bytes_cleaned: in whole lines
  * @bytes_invalidated: in whole lines
+ * @core_busy_ns: time on each core, that of chains which did not complete included; under ork->lock
  */
 struct ork_stats {
 	atomic64_t submits;
@@ -102,6 +103,7 @@ struct ork_stats {
 	atomic64_t sync_calls;
 	atomic64_t bytes_cleaned;
 	atomic64_t bytes_invalidated;
+	u64 core_busy_ns[ORK_MAX_CORES];
 };
 
 /**

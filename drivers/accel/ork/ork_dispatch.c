@@ -203,7 +203,7 @@ void ork_dispatch_run(struct ork_job *job)
 bool ork_dispatch_task_done_locked(struct ork_core *core)
 {
 	struct ork_job *job = core->job;
-	u64 busy = ktime_to_ns(ktime_sub(ktime_get(), core->started));
+	u64 busy = ork_core_charge_locked(core);
 	u32 programs = job->tasks[core->task].programs;
 
 	lockdep_assert_held(&core->ork->lock);
@@ -398,6 +398,7 @@ static void ork_dispatch_stop_core(struct ork_core *core)
 
 	spin_lock_irqsave(&ork->lock, flags);
 	if (core->job) {
+		ork_core_charge_locked(core);
 		core->wreck = core->job;
 		core->wreck->status = -ENODEV;
 		core->job = NULL;

@@ -30,6 +30,7 @@
 #include "ork_debugfs.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_fdinfo.h"
 #include "ork_fence.h"
 #include "ork_gem.h"
 #include "ork_job.h"
@@ -247,9 +248,18 @@ static const struct drm_ioctl_desc ork_ioctls[] = {
 	ORK_IOCTL(WAIT, ork_wait_ioctl),
 };
 
+static void ork_show_fdinfo(struct seq_file *m, struct file *f)
+{
+	struct drm_file *file = f->private_data;
+	struct ork_file *ofile = file->driver_priv;
+
+	ork_compat_show_fdinfo(m, f, ofile->client, ork_fdinfo_show);
+}
+
 static const struct file_operations ork_fops = {
 	.owner = THIS_MODULE,
 	ORK_COMPAT_FOPS,
+	.show_fdinfo = ork_show_fdinfo,
 };
 
 static const struct drm_driver ork_drm_driver = {
@@ -260,6 +270,7 @@ static const struct drm_driver ork_drm_driver = {
 	.ioctls = ork_ioctls,
 	.num_ioctls = ARRAY_SIZE(ork_ioctls),
 	.fops = &ork_fops,
+	ORK_COMPAT_DRIVER_SHOW_FDINFO(ork_fdinfo_show)
 	.gem_create_object = ork_gem_create_object,
 	.name = "ork",
 	.desc = "Rockchip NPU",

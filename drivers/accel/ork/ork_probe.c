@@ -172,3 +172,14 @@ struct probe {
 	int client_id;
 };
 #endif
+
+/* interface: drm_driver.show_fdinfo */
+#if defined(ORK_DRIVER_SHOW_FDINFO)
+void show(struct drm_printer *p, struct drm_file *file);
+const struct drm_driver probe = { .show_fdinfo = show };
+#elif defined(ORK_DRIVER_NO_SHOW_FDINFO)
+struct probe {
+	struct drm_driver;
+	int show_fdinfo;
+};
+#endif

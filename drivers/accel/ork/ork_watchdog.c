@@ -130,6 +130,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 	} else if (!core->fault && ork_watchdog_alive(core)) {
 		job = NULL;
 	} else {
+		ork_core_charge_locked(core);
 		core->job = NULL;
 		core->ready = false;
 		core->recovering = true;
