@@ -92,16 +92,16 @@
  * does not follow. Each of core 0's two banks counts for itself, so that 1 makes exactly one
  * request of Linux's driver run into its timeout, which gives every command to all banks.
  *
- * To change directories that driver asks for a stall to leave the old one, ignores the timeout, and
- * asks again to enter the new one, because paging could not be disabled: 2 make the change fail. The
- * kernel takes a failure to leave its default domain for another (2 or 3 there), but warns of one to
- * return to it. No stall's end is asked for on the way in: however many of them are ignored, a change
- * does not fail.
+ * To change directories that driver asks for a stall to leave the old one, ignores the timeout,
+ * and asks again to enter the new one, because paging could not be disabled: 2 make the change
+ * fail. The kernel takes a failure to leave its default domain for another (2 or 3 there), but
+ * warns of one to return to it. No stall's end is asked for on the way in: however many of them are
+ * ignored, a change does not fail.
  *
- * With the vendor's binding a request goes to the banks of all cores, and a status is there when all
- * have it. A stall that one core ignores fails its request, but paging seems disabled once another
- * core has, and nothing else fails: for that, all cores have to ignore stalls. A stall seems ended
- * once one bank has: unless all cores ignore the end there is no timeout.
+ * With the vendor's binding a request goes to the banks of all cores, and a status is there when
+ * all have it. A stall that one core ignores fails its request, but paging seems disabled once
+ * another core has, and nothing else fails: for that, all cores have to ignore stalls. A stall
+ * seems ended once one bank has: unless all cores ignore the end there is no timeout.
  */
 #define ORK_BOARD_CORE_STALL_ON_IGNORED		0x38
 #define ORK_BOARD_CORE_STALL_OFF_IGNORED	0x3c

@@ -207,6 +207,60 @@ static void chain_interrupts_once(void)
 	rig_fini(&rig);
 }
 
+/* As rocket's rocket_job_hw_submit() does it. */
+static void rocket_kick(struct rig *rig, uint32_t iova, uint32_t words)
+{
+	rig_write(rig, ORK_PC_BASE_ADDRESS, 0x1);
+	rig_write(rig, ORK_CNA_S_POINTER, 0xe);
+	rig_write(rig, ORK_CORE_S_POINTER, 0xe);
+	rig_write(rig, ORK_PC_BASE_ADDRESS, iova);
+	rig_write(rig, ORK_PC_REGISTER_AMOUNTS, (words + 1) / 2 - 1);
+	rig_write(rig, ORK_PC_INTERRUPT_MASK, 0x300);
+	rig_write(rig, ORK_PC_INTERRUPT_CLEAR, 0x300);
+	rig_write(rig, ORK_PC_TASK_CON, 0x7001);
+	rig_write(rig, ORK_PC_TASK_DMA_BASE_ADDR, 0);
+	rig_write(rig, ORK_PC_OPERATION_ENABLE, 1);
+}
+
+/* Its interrupt handler, and then the thread. */
+static void rocket_acknowledge(struct rig *rig)
+{
+	CHECK(raw(rig) & 0x300);
+	rig_write(rig, ORK_PC_INTERRUPT_MASK, 0);
+	CHECK(!rig->level);
+	rig_write(rig, ORK_PC_OPERATION_ENABLE, 0);
+	rig_write(rig, ORK_PC_INTERRUPT_CLEAR, 0x1ffff);
+}
+
+/* One program a kick and an interrupt for each, though they link on; the start bit is held. */
+static void rocket_runs_a_chain_program_by_program(void)
+{
+	struct rig_matmul m = { ORK_PRECISION_INT8, ORK_PRECISION_INT32, 4, 64, 32, A, B, C, 64, 128, false };
+	struct rig_operands op;
+	struct rig rig;
+
+	set_up(&rig);
+	op = rig_fill(&rig, &m);
+	rig_map(&rig, C, 3 * C_BYTES);
+	for (unsigned int i = 0; i < 3; i++, m.c += C_BYTES) {
+		struct rig_program p = rig_matmul_program(&m);
+
+		rig_link(&p, slot(i + 1), ORK_PC_AMOUNT(RIG_WORDS));
+		rig_put_program(&rig, slot(i), &p);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		rocket_kick(&rig, slot(i), RIG_WORDS);
+		npu_core_run(rig.core);
+		CHECK(rig.level);
+		rocket_acknowledge(&rig);
+	}
+	CHECK_EQUAL(rig.rises, 3);
+	for (m.c = C; m.c < C + 3 * C_BYTES; m.c += C_BYTES)
+		CHECK(rig_product(&rig, &m, op));
+	rig_free_operands(op);
+	rig_fini(&rig);
+}
+
 static void groups_alternate_from_kick_to_kick(void)
 {
 	struct rig_operands op;
@@ -1236,6 +1290,7 @@ int main(void)
 	RUN(blocks_take_the_cpus_writes_in_slave_mode_only);
 	RUN(pointer_selects_the_group);
 	RUN(chain_interrupts_once);
+	RUN(rocket_runs_a_chain_program_by_program);
 	RUN(groups_alternate_from_kick_to_kick);
 	RUN(task_number_ends_a_chain_that_links_on);
 	RUN(counter_counts_on_until_it_is_cleared);
