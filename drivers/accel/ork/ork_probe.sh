@@ -23,13 +23,13 @@ forms() {
 	sed -n "\\|^/\\* interface: $1 \\*/|,/^#endif/s/^#[el]*if defined(\\(.*\\))/\\1/p" "$probes"
 }
 
-# compile NAME COMPILER FLAG...: leaves NAME.said, and NAME.passed if it does. Whatever the build's
-# flags say, a warning is no failure, but a value of another type is. -fms-extensions lets a probe
-# extend a structure by a member, to see whether it has one of that name.
+# compile NAME COMPILER FLAG...: leaves NAME.said, and NAME.passed if it does. A value of another type
+# is an error. -fms-extensions lets a probe extend a structure by a member, to see whether it has one
+# of that name.
 compile() {
 	name=$1
 	shift
-	"$@" -fms-extensions -Wno-error -Werror=implicit-function-declaration \
+	"$@" -fms-extensions -Werror=implicit-function-declaration \
 		-Werror=incompatible-pointer-types -Werror=int-conversion \
 		-fsyntax-only "$probes" >"$scratch/$name.said" 2>&1 && : >"$scratch/$name.passed"
 }
