@@ -40,7 +40,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static board guest vm vm-shell modules install clean help FORCE
+.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell modules install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -87,6 +87,9 @@ setup:
 unit: $(UNIT_TESTS)
 	@selftests/unit.sh $(UNIT_TESTS)
 
+check-kernels: setup
+	@selftests/check/kernels.sh
+
 check-static: setup
 	@selftests/check/check.sh
 
@@ -132,13 +135,14 @@ endif
 clean:
 	rm -rf build modules.order Module.symvers .*.cmd
 	find drivers -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
-		-o -name modules.order | xargs rm -f
+		-o -name modules.order -o -name ork_config.h | xargs rm -f
 
 help:
 	@echo 'make run           train a network on the emulated board, and print what it cost'
 	@echo 'make test          all the tests'
 	@echo 'make unit          the host unit tests alone'
 	@echo 'make check-static  the static checks alone'
+	@echo 'make check-kernels builds the module against each kernel that it is for'
 	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'

@@ -20,6 +20,12 @@ check() {
 	echo "not ok $tap_number $name"
 }
 
+# skip NAME REASON
+skip() {
+	tap_number=$((tap_number + 1))
+	echo "ok $tap_number $1 # SKIP $2"
+}
+
 checks_end() {
 	echo "1..$tap_number"
 	exit $tap_failed
