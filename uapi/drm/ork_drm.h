@@ -5,20 +5,22 @@
  * The NPU does not snoop the CPUs' caches. Whatever moves between them is named as extents,
  * ranges of bytes inside a buffer object, and the driver maintains those bytes and no others.
  *
- * Rules that hold for every structure and ioctl: - The DRM driver is named "ork". All ioctls
- *  work on the render node (or accel node, where the kernel has those) and need no privilege but
- *  for &DRM_ORK_PRIORITY_HIGH. - Padding must be zero (-EINVAL). Unknown flags are refused
- *  (-EOPNOTSUPP). - Arrays are given as &struct drm_ork_array. Elements may grow at the end in
- *  later minors: a shorter element is extended with zeros, a longer one is accepted if what the
- *  kernel does not know is zero (-E2BIG if not). A zero in a new field keeps the old behaviour.
- *  - Sizes and offsets are in bytes, times in nanoseconds of CLOCK_MONOTONIC unless a field says
- *  otherwise. - An ioctl happens wholly or not at all. Fields marked "out" are valid only if it
- *  succeeded. - A range that the device writes must begin and end on a cache line
- *  (&drm_ork_device_info.cache_line); the end of an object counts as the end of a line.
+ * Rules that hold for every structure and ioctl:
+ *
+ * - The DRM driver is named "ork". All ioctls work on the render node (or accel node, where the
+ *   kernel has those) and need no privilege but for &DRM_ORK_PRIORITY_HIGH.
+ * - Padding must be zero (-EINVAL). Unknown flags are refused (-EOPNOTSUPP).
+ * - Arrays are given as &struct drm_ork_array. Elements may grow at the end in later minors: a
+ *   shorter element is extended with zeros, a longer one is accepted if what the kernel does not
+ *   know is zero (-E2BIG if not). A zero in a new field keeps the old behaviour.
+ * - Sizes and offsets are in bytes, times in nanoseconds of CLOCK_MONOTONIC unless a field says
+ *   otherwise.
+ * - An ioctl happens wholly or not at all. Fields marked "out" are valid only if it succeeded.
+ * - A range that the device writes must begin and end on a cache line
+ *   (&drm_ork_device_info.cache_line); the end of an object counts as the end of a line.
  *
  * Errors that every ioctl can give: -EFAULT (a pointer is not readable or writable), -ENOMEM,
- * -EINTR,
- * -ENODEV (the device is gone), -EINVAL (padding).
+ * -EINTR, -ENODEV (the device is gone), -EINVAL (padding).
  *
  * Changes: 1.0 first version.
  */
