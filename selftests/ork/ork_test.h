@@ -499,6 +499,53 @@ static inline int probe(int fd, const struct bo *bo, uint64_t offset, uint32_t b
 	return error;
 }
 
+/*
+ * The device writes @lines lines of the object from @offset on, with int32 of value @value; nothing
+ * is maintained.
+ */
+static inline int device_writes(int fd, const struct bo *bo, uint64_t offset, uint32_t lines,
+				uint32_t value)
+{
+	struct product p;
+	struct drm_ork_job job;
+	int error = product_create(fd, &p, 1, value, lines * LINE / sizeof(int32_t), 1);
+
+	if (error)
+		return error;
+	p.gemm.c = bo->iova + offset;
+	product_emit(&p);
+	p.extents[3] =
+		extent(bo, DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_NO_SYNC, offset, lines * LINE);
+	job = product_job(&p, 0);
+	error = run_job(fd, &job);
+	bo_close(fd, &p.bo);
+	return error;
+}
+
+/* Whether a line is full of int32 of @value. */
+static inline bool line_holds(const uint8_t *line, int32_t value)
+{
+	int32_t element;
+
+	for (uint32_t i = 0; i < LINE; i += sizeof(element)) {
+		memcpy(&element, line + i, sizeof(element));
+		if (element != value)
+			return false;
+	}
+	return true;
+}
+
+/* The first byte of @from..@to that is not @value, or @to. */
+static inline uint32_t first_other(const uint8_t *bytes, uint32_t from, uint32_t to,
+				   uint8_t value)
+{
+	while (from < to && bytes[from] == value)
+		from++;
+	return from;
+}
+
+#define EXPECT_SEEN(from, to, value, seen)	EXPECT_EQ((to), first_other(seen, from, to, value))
+
 /* --- the harness ------------------------------------------------------------------------------ */
 
 /*
