@@ -69,31 +69,47 @@ struct drm_gem_object *ork_gem_create_object(struct drm_device *drm, size_t size
 	return &bo->base.base;
 }
 
-static int ork_bo_index_pages(struct ork_bo *bo)
+/**
+ * ork_gem_index() - the DMA address of each page of a table
+ * @sgt: the table, mapped for the device
+ * @size: bytes of its object, whole pages
+ *
+ * Return: an array as struct ork_bo.dma, to be freed with kvfree(), or an ERR_PTR(): -EINVAL if the
+ * segments are not whole pages, or not as many as the object has; -ENOMEM.
+ */
+dma_addr_t *ork_gem_index(struct sg_table *sgt, size_t size)
 {
+	size_t pages = size >> PAGE_SHIFT, page = 0;
 	struct scatterlist *sg;
+	dma_addr_t *index;
 	unsigned int i;
-	size_t page = 0;
 
-	bo->dma = kvmalloc_array(bo->base.base.size >> PAGE_SHIFT, sizeof(*bo->dma), GFP_KERNEL);
-	if (!bo->dma)
-		return -ENOMEM;
+	index = kvmalloc_array(pages, sizeof(*index), GFP_KERNEL);
+	if (!index)
+		return ERR_PTR(-ENOMEM);
 
-	for_each_sgtable_dma_sg(bo->sgt, sg, i) {
+	for_each_sgtable_dma_sg(sgt, sg, i) {
 		dma_addr_t dma = sg_dma_address(sg), end = dma + sg_dma_len(sg);
 		dma_addr_t mark = ORK_BO_SEGMENT;
 
+		if (offset_in_page(dma) || offset_in_page(end) ||
+		    sg_dma_len(sg) >> PAGE_SHIFT > pages - page)
+			goto err_free;
 		for (; dma < end; dma += PAGE_SIZE, mark = 0)
-			bo->dma[page++] = dma | mark;
+			index[page++] = dma | mark;
 	}
-	return 0;
+	if (page == pages)
+		return index;
+err_free:
+	kvfree(index);
+	return ERR_PTR(-EINVAL);
 }
 
 static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 flags)
 {
 	struct drm_gem_shmem_object *shmem;
+	dma_addr_t *index;
 	struct ork_bo *bo;
-	int ret;
 
 	shmem = drm_gem_shmem_create(&ork->drm, size);
 	if (IS_ERR(shmem))
@@ -107,13 +123,12 @@ static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 fla
 
 	/* Mapping cleans all pages: the zeros reach memory before the device can read it. */
 	bo->sgt = drm_gem_shmem_get_pages_sgt(shmem);
-	ret = PTR_ERR_OR_ZERO(bo->sgt);
-	if (!ret)
-		ret = ork_bo_index_pages(bo);
-	if (ret) {
+	index = IS_ERR(bo->sgt) ? ERR_CAST(bo->sgt) : ork_gem_index(bo->sgt, shmem->base.size);
+	if (IS_ERR(index)) {
 		drm_gem_object_put(&shmem->base);
-		return ERR_PTR(ret);
+		return ERR_CAST(index);
 	}
+	bo->dma = index;
 	return bo;
 }
 

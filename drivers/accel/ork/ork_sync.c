@@ -175,7 +175,16 @@ static size_t ork_bo_run(const struct ork_bo *bo, u64 offset, u64 length)
 	return min_t(u64, run, length);
 }
 
-static void ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
+/**
+ * ork_bo_maintain() - clean or invalidate bytes of an object
+ * @bo: the object
+ * @offset: first byte, at the begin of a cache line
+ * @length: bytes, up to the end of a line
+ * @invalidate: drop what the CPU has of them; else write it back
+ *
+ * Context: process; takes time in proportion to @length.
+ */
+void ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
 {
 	struct device *dev = bo->base.base.dev->dev;
 
@@ -221,13 +230,15 @@ static u64 ork_extent_maintain(const struct ork_extent *extent, bool invalidate)
 	return bytes;
 }
 
-/*
- * The CPU's writes to the object are in memory once they are ordered; there is nothing to
- * maintain.
+/**
+ * ork_bo_ordered_only() - whether there is nothing to maintain
+ * @bo: the object
+ *
+ * Return: true if the CPU's writes to the object are in memory once they are ordered.
  */
-static bool ork_extent_ordered_only(struct ork_file *ofile, const struct ork_extent *extent)
+bool ork_bo_ordered_only(const struct ork_bo *bo)
 {
-	return ofile->ork->coherent || (extent->bo->flags & DRM_ORK_BO_WRITE_COMBINE);
+	return to_ork_device(bo->base.base.dev)->coherent || (bo->flags & DRM_ORK_BO_WRITE_COMBINE);
 }
 
 /**
@@ -239,7 +250,7 @@ static bool ork_extent_ordered_only(struct ork_file *ofile, const struct ork_ext
  */
 void ork_extent_clean(struct ork_file *ofile, const struct ork_extent *extent)
 {
-	if (ork_extent_ordered_only(ofile, extent))
+	if (ork_bo_ordered_only(extent->bo))
 		wmb();	/* before the register that starts a job */
 	else
 		atomic64_add(ork_extent_maintain(extent, false), &ofile->stats.bytes_cleaned);
@@ -254,7 +265,7 @@ void ork_extent_clean(struct ork_file *ofile, const struct ork_extent *extent)
  */
 void ork_extent_invalidate(struct ork_file *ofile, const struct ork_extent *extent)
 {
-	if (ork_extent_ordered_only(ofile, extent))
+	if (ork_bo_ordered_only(extent->bo))
 		rmb();	/* after the register that told the job's end */
 	else
 		atomic64_add(ork_extent_maintain(extent, true), &ofile->stats.bytes_invalidated);
