@@ -36,7 +36,8 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 GUEST := build/arm64/$(KERNEL)
 GUEST_MODULE := $(GUEST)/module/drivers/accel/ork/ork.ko
 INITRAMFS := $(GUEST)/initramfs.cpio
-GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
+	ORK_TEST_MODULES=1
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 

@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=/dev/null
 . "${ORK_CACHE:-$HOME/.cache/ork}/env.mk"
-module_sources=(drivers/accel/ork/ork_*.[ch])
+module_sources=(drivers/accel/ork/ork_*.[ch] selftests/ork/exporter/*.[ch])
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 selftests/env/module-copy.sh "$scratch" || exit 1
@@ -14,7 +14,7 @@ selftests/env/module-copy.sh "$scratch" || exit 1
 . selftests/check/tap.sh
 
 kbuild() {
-	make -s -C "$GUEST_KDIR" M="$scratch" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- "$@" modules 2>&1 |
+	make -s -C "$GUEST_KDIR" M="$scratch" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- ORK_TEST_MODULES=1 "$@" modules 2>&1 |
 		sed -e '/^Skipping BTF generation/d' -e "s|$scratch/||g"
 }
 

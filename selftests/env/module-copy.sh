@@ -8,5 +8,5 @@ set -euo pipefail
 dir=${1:?usage: module-copy.sh DIR}
 cd "$(dirname "$0")/../.."
 mkdir -p "$dir"
-find Kbuild drivers uapi -type f ! -name '*.o' ! -name '*.ko' ! -name '*.mod*' ! -name '.*' ! -name modules.order ! -name ork_config.h \
+find Kbuild drivers uapi selftests/ork/exporter -type f ! -name '*.o' ! -name '*.ko' ! -name '*.mod*' ! -name '.*' ! -name modules.order ! -name ork_config.h \
 	-exec cp -p --parents -t "$dir" {} +
