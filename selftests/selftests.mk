@@ -2,7 +2,7 @@
 # The kselftest suites, for the emulated board and for real ones. On the host, those that use the
 # library run on the NPU model as unit tests.
 
-KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_seen
+KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_prime ork_seen
 LIB_SUITES := ork_matmul ork_cores
 SUITE_SCRIPTS := run-suites ork_train_gate
 GOLDEN := $(B)/selftests/golden.inc

@@ -19,6 +19,14 @@
  * - A range that the device writes must begin and end on a cache line
  *   (&drm_ork_device_info.cache_line); the end of an object counts as the end of a line.
  *
+ * Objects are shared as dma-bufs (DRM_IOCTL_PRIME_HANDLE_TO_FD, DRM_IOCTL_PRIME_FD_TO_HANDLE). A
+ * dma-buf of this device gives its own object back; a file has one handle for it.
+ *
+ * DMA_BUF_IOCTL_SYNC of this device's dma-bufs maintains all of the object, for all devices that
+ * have mapped it. The start of reading waits for jobs that write, and makes visible what they
+ * wrote; what the CPU has written before is not dropped, what it writes meanwhile may be. The start
+ * of writing waits for all jobs. The end of writing sends to memory what the CPU wrote.
+ *
  * Errors that every ioctl can give: -EFAULT (a pointer is not readable or writable), -ENOMEM,
  * -EINTR, -ENODEV (the device is gone), -EINVAL (padding).
  *
@@ -229,11 +237,11 @@ struct drm_ork_bo_create {
 
 /**
  * struct drm_ork_bo_info - arguments of DRM_IOCTL_ORK_BO_INFO
- * @handle: in: an object of this file (-ENOENT)
+ * @handle: in: an object of this file, created or imported (-ENOENT)
  * @flags: out: DRM_ORK_BO_*
  * @size: out: bytes
- * @iova: out: address on the device
- * @mmap_offset: out: for mmap(2)
+ * @iova: out: address on the device, in this file's address space
+ * @mmap_offset: out: for mmap(2) on the same file
  */
 struct drm_ork_bo_info {
 	__u32 handle;

@@ -35,6 +35,7 @@
 #include "ork_gem.h"
 #include "ork_job.h"
 #include "ork_live.h"
+#include "ork_prime.h"
 #include "ork_sync.h"
 
 /* Physical addresses that the IOMMU's tables can hold. */
@@ -272,6 +273,10 @@ static const struct drm_driver ork_drm_driver = {
 	.fops = &ork_fops,
 	ORK_COMPAT_DRIVER_SHOW_FDINFO(ork_fdinfo_show)
 	.gem_create_object = ork_gem_create_object,
+	.gem_prime_import = ork_prime_import,
+	/* The core's own choice, but 6.1 wants to be told. */
+	.prime_handle_to_fd = drm_gem_prime_handle_to_fd,
+	.prime_fd_to_handle = drm_gem_prime_fd_to_handle,
 	.name = "ork",
 	.desc = "Rockchip NPU",
 	ORK_COMPAT_DATE("20261130")

@@ -13,6 +13,7 @@
 #include "ork_device.h"
 #include "ork_gem.h"
 #include "ork_live.h"
+#include "ork_prime.h"
 
 static void ork_gem_free(struct drm_gem_object *obj)
 {
@@ -46,6 +47,8 @@ static const struct drm_gem_object_funcs ork_gem_funcs = {
 	.open = ork_gem_open,
 	.close = ork_gem_close,
 	.print_info = drm_gem_shmem_object_print_info,
+	.export = ork_prime_export,
+	.get_sg_table = drm_gem_shmem_object_get_sg_table,
 	.mmap = drm_gem_shmem_object_mmap,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };

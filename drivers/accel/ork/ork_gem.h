@@ -17,7 +17,8 @@
  * @sgt: the pages as mapped for the device; owned by @base
  * @dma: DMA address of every page, so that a sync finds its pages without a walk; with
  *	ORK_BO_SEGMENT
- * @lock: guards @mappings; taken before a vm->lock
+ * @lock: guards @mappings, and the tables of those who have attached to the object's dma-buf; taken
+ *	after the object's reservation, before a vm->lock
  * @mappings: the object's struct ork_mapping, one for each address space
  */
 struct ork_bo {
@@ -25,7 +26,7 @@ struct ork_bo {
 	u32 flags;
 	struct sg_table *sgt;
 	dma_addr_t *dma;
-	struct mutex lock;	/* before a vm->lock */
+	struct mutex lock;	/* after the reservation, before a vm->lock */
 	struct list_head mappings;
 };
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __ORK_PRIME_H__
+#define __ORK_PRIME_H__
+
+struct dma_buf;
+struct drm_device;
+struct drm_gem_object;
+
+struct dma_buf *ork_prime_export(struct drm_gem_object *obj, int flags);
+struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *dma_buf);
+
+#endif
