@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects shared with others as dma-bufs. Whoever holds them, what the CPU writes must get to the
- * device, and back what that writes, through a cache that does neither by itself.
+ * Buffers shared with others as dma-bufs: objects of ork's that others hold, and buffers of others
+ * that ork's jobs work on. Whoever holds them, what the CPU writes must get to the device, and back
+ * what that writes, through a cache that does neither by itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <linux/dma-buf.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
 #include "exporter/ork_exporter.h"
 #include "ork_test.h"
 #include "board.h"
@@ -101,6 +105,14 @@ static bool same_dma_buf(int a, int b)
 
 	return !fstat(a, &left) && !fstat(b, &right) && left.st_dev == right.st_dev &&
 	       left.st_ino == right.st_ino;
+}
+
+/* Whether the jobs that write the dma-buf, or with POLLOUT those that read it too, have ended. */
+static bool dma_buf_idle(int dma_buf, short events)
+{
+	struct pollfd poll_fd = { .fd = dma_buf, .events = events };
+
+	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == events;
 }
 
 /* --- jobs on them ----------------------------------------------------------------------------- */
@@ -565,6 +577,574 @@ TEST_F(export, object_attached_elsewhere_outlives_its_file)
 	EXPECT_EQ(0, health_everywhere());
 }
 
+/* --- buffers of others that ork's jobs work on ------------------------------------------------ */
+
+static int udmabuf_create(void)
+{
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = BYTES };
+	int node = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd;
+
+	if (node < 0)
+		return -errno;
+	create.memfd = memfd_create("ork_prime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if ((int)create.memfd < 0 || ftruncate(create.memfd, BYTES) ||
+	    fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -errno;
+	fd = ioctl(node, UDMABUF_CREATE, &create);
+	close(create.memfd);
+	close(node);
+	return fd < 0 ? -EIO : fd;
+}
+
+static int heap_create(void)
+{
+	struct dma_heap_allocation_data data = { .len = BYTES, .fd_flags = O_RDWR | O_CLOEXEC };
+	int node = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC), error;
+
+	if (node < 0)
+		return -errno;
+	error = call(node, DMA_HEAP_IOCTL_ALLOC, &data);
+	close(node);
+	return error ? error : (int)data.fd;
+}
+
+/* A dumb buffer of vgem, write-combined for the CPU. */
+static int vgem_create(void)
+{
+	struct drm_mode_create_dumb dumb = { .width = PAGE, .height = PAGES, .bpp = 8 };
+	char name[8] = "";
+	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+	int node = -ENODEV, fd;
+	glob_t nodes;
+
+	glob("/dev/dri/card*", 0, NULL, &nodes);
+	for (size_t i = 0; i < nodes.gl_pathc && strcmp(name, "vgem"); i++) {
+		close(node);
+		node = open(nodes.gl_pathv[i], O_RDWR | O_CLOEXEC);
+		call(node, DRM_IOCTL_VERSION, &version);
+		version.name_len = sizeof(name) - 1;
+	}
+	globfree(&nodes);
+	if (strcmp(name, "vgem"))
+		return -ENODEV;
+	fd = call(node, DRM_IOCTL_MODE_CREATE_DUMB, &dumb);
+	if (!fd)
+		fd = prime_export(node, dumb.handle);
+	close(node);
+	return fd;
+}
+
+static int exporter_create(int exporter, uint32_t kind, uint64_t size)
+{
+	struct ork_exporter_create create = { .size = size, .kind = kind };
+	int error = call(exporter, ORK_EXPORTER_CREATE, &create);
+
+	return error ? error : create.fd;
+}
+
+static struct ork_exporter_live exporter_live(int exporter)
+{
+	struct ork_exporter_live live = { .buffers = ~0u };
+
+	call(exporter, ORK_EXPORTER_LIVE, &live);
+	return live;
+}
+
+static int test_module_create(void)
+{
+	int exporter = exporter_open(), fd;
+
+	if (exporter < 0)
+		return exporter;
+	fd = exporter_create(exporter, ORK_EXPORTER_MEMORY, BYTES);
+	close(exporter);
+	return fd;
+}
+
+FIXTURE(import) {
+	int fd, other;
+	int dma_buf;		/* negative if there is no such exporter */
+	uint8_t *data;		/* the exporter's mapping */
+	struct bo bo;		/* the first client's, with a mapping through ork */
+	volatile uint32_t *board;
+};
+
+FIXTURE_VARIANT(import) {
+	const char *name;
+	int (*create)(void);
+	bool cached;		/* for the CPU: then a missing sync is seen */
+};
+
+FIXTURE_VARIANT_ADD(import, test_module) {
+	.name = "the test module ork_exporter", .create = test_module_create, .cached = true,
+};
+
+FIXTURE_VARIANT_ADD(import, udmabuf) {
+	.name = "/dev/udmabuf", .create = udmabuf_create, .cached = true,
+};
+
+FIXTURE_VARIANT_ADD(import, heap) {
+	.name = "/dev/dma_heap/system", .create = heap_create, .cached = true,
+};
+
+FIXTURE_VARIANT_ADD(import, vgem) {
+	.name = "a node of vgem", .create = vgem_create, .cached = false,
+};
+
+FIXTURE_SETUP(import)
+{
+	self->board = board_open();
+	board_behave(self->board);
+	self->fd = device_open();
+	self->other = device_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->other);
+	self->dma_buf = variant->create();
+	if (self->dma_buf < 0) {
+		/* Absent is one thing, broken another. */
+		ASSERT_TRUE(self->dma_buf == -ENOENT || self->dma_buf == -ENODEV);
+		return;
+	}
+	self->data = dma_buf_map(self->dma_buf, BYTES);
+	ASSERT_NE(MAP_FAILED, self->data);
+	ASSERT_EQ(0, bo_import(self->fd, self->dma_buf, &self->bo));
+}
+
+FIXTURE_TEARDOWN(import)
+{
+	board_behave(self->board);
+	close(self->fd);
+	close(self->other);
+	if (self->dma_buf >= 0)
+		close(self->dma_buf);
+}
+
+/* To be used before anything is expected: SKIP() forgets what failed. */
+#define NEED_DMA_BUF(self, variant) do {						\
+	if ((self)->dma_buf < 0)							\
+		SKIP(return, "needs %s", (variant)->name);				\
+} while (0)
+
+TEST_F(import, import_has_the_dma_bufs_size_and_bytes)
+{
+	struct drm_ork_bo_info info;
+
+	NEED_DMA_BUF(self, variant);
+	ASSERT_EQ(0, bo_info(self->fd, self->bo.handle, &info));
+	EXPECT_EQ(BYTES, info.size);
+	EXPECT_EQ(0u, info.flags);
+	EXPECT_EQ(0u, info.iova % PAGE);
+	EXPECT_LT(0u, info.iova);
+	EXPECT_GT(IOVA_LIMIT, info.iova + BYTES);
+	self->data[1] = 1;
+	self->bo.data[BYTES - 1] = 2;
+	EXPECT_EQ(1, self->bo.data[1]);
+	EXPECT_EQ(2, self->data[BYTES - 1]);
+}
+
+TEST_F(import, mapping_of_an_import_ends_where_it_ends)
+{
+	void *more;
+
+	NEED_DMA_BUF(self, variant);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, BYTES + PAGE, PROT_READ, MAP_SHARED, self->fd,
+				   self->bo.mmap_offset));
+	more = mremap(self->bo.data, BYTES, 2 * BYTES, MREMAP_MAYMOVE);
+	EXPECT_EQ(MAP_FAILED, more);
+	/* Another client has not imported it. */
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, BYTES, PROT_READ, MAP_SHARED, self->other,
+				   self->bo.mmap_offset));
+	EXPECT_EQ(EACCES, errno);
+}
+
+TEST_F(import, import_twice_gives_the_same_handle)
+{
+	uint32_t handle;
+	int copy;
+
+	NEED_DMA_BUF(self, variant);
+	copy = dup(self->dma_buf);
+	EXPECT_EQ(0, prime_import(self->fd, self->dma_buf, &handle));
+	EXPECT_EQ(self->bo.handle, handle);
+	EXPECT_EQ(0, prime_import(self->fd, copy, &handle));
+	EXPECT_EQ(self->bo.handle, handle);
+	close(copy);
+}
+
+TEST_F(import, export_of_an_import_gives_the_dma_buf_back)
+{
+	int again;
+
+	NEED_DMA_BUF(self, variant);
+	again = prime_export(self->fd, self->bo.handle);
+	ASSERT_LE(0, again);
+	EXPECT_TRUE(same_dma_buf(self->dma_buf, again));
+	close(again);
+}
+
+TEST_F(import, import_is_clean_like_a_new_object)
+{
+	NEED_DMA_BUF(self, variant);
+	bo_close(self->fd, &self->bo);
+	memset(self->data, 1, PAGE);
+	ASSERT_EQ(0, bo_import(self->fd, self->dma_buf, &self->bo));
+	EXPECT_EQ(32, reader_runs(self->fd, &self->bo, 0, NO_SYNC));
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, 0, NO_SYNC));
+	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 0, 2 * LINE));
+	EXPECT_TRUE(result_is_seen(self->data));
+}
+
+/* case 20 */
+TEST_F(import, job_reads_what_the_cpu_wrote_to_an_import)
+{
+	NEED_DMA_BUF(self, variant);
+	memset(self->data + BYTES - PAGE, 1, PAGE);
+	if (variant->cached && strict_cache(self->board))
+		EXPECT_EQ(0, reader_runs(self->fd, &self->bo, BYTES - PAGE, NO_SYNC));
+	EXPECT_EQ(32, reader_runs(self->fd, &self->bo, BYTES - PAGE, READ));
+	memset(self->bo.data, 3, PAGE);
+	EXPECT_EQ(96, reader_runs(self->fd, &self->bo, 0, READ));
+}
+
+/* case 20 */
+TEST_F(import, cpu_reads_what_a_job_wrote_to_an_import)
+{
+	NEED_DMA_BUF(self, variant);
+	/* Dirty, so that an eviction would hurt. */
+	memset(self->data, UNTOUCHED, BYTES);
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, 0, 0));
+	EXPECT_TRUE(result_is_seen(self->data));
+	EXPECT_EQ(UNTOUCHED, self->data[2 * LINE]);
+	/* A row over the border of pages that may lie far apart. */
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, PAGE - LINE, 0));
+	EXPECT_TRUE(result_is_seen(self->bo.data + PAGE - LINE));
+	EXPECT_EQ(UNTOUCHED, self->data[PAGE + LINE]);
+}
+
+/* case 22 */
+TEST_F(import, sync_of_an_import_cleans)
+{
+	struct drm_ork_counters before, after;
+
+	NEED_DMA_BUF(self, variant);
+	before = file_counters(self->fd);
+	memset(self->data, 1, 2 * PAGE);
+	if (variant->cached && strict_cache(self->board))
+		EXPECT_EQ(0, reader_runs(self->fd, &self->bo, 0, NO_SYNC));
+	before = file_counters(self->fd);
+	EXPECT_EQ(0, sync_range(self->fd, &self->bo, TO, 0, PAGE));
+	after = file_counters(self->fd);
+	if (!(device_info(self->fd).flags & DRM_ORK_DEVICE_COHERENT))
+		EXPECT_EQ(PAGE, after.bytes_cleaned - before.bytes_cleaned);
+	EXPECT_EQ(32, reader_runs(self->fd, &self->bo, 0, NO_SYNC));
+	/* What was not named is not cleaned. */
+	if (variant->cached && strict_cache(self->board))
+		EXPECT_EQ(0, reader_runs(self->fd, &self->bo, PAGE, NO_SYNC));
+}
+
+/* case 22 */
+TEST_F(import, sync_of_an_import_invalidates)
+{
+	NEED_DMA_BUF(self, variant);
+	EXPECT_EQ(0, self->data[0]);
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, 0, NO_SYNC));
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, PAGE, NO_SYNC));
+	if (variant->cached && strict_cache(self->board))
+		EXPECT_TRUE(line_holds(self->data, 0));
+	EXPECT_EQ(0, sync_range(self->fd, &self->bo, FROM, 0, 2 * LINE));
+	EXPECT_TRUE(result_is_seen(self->data));
+	if (variant->cached && strict_cache(self->board))
+		EXPECT_TRUE(line_holds(self->data + PAGE, 0));
+}
+
+TEST_F(import, sync_of_an_import_checks_like_any_other)
+{
+	struct drm_ork_extent e;
+
+	NEED_DMA_BUF(self, variant);
+	e = extent(&self->bo, TO | FROM, 0, PAGE);
+	EXPECT_REFUSED(EINVAL, e.offset, BYTES, sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EINVAL, e.offset, 1u, sync_extents(self->fd, &e, 1));
+	EXPECT_REFUSED(EOVERFLOW, e.offset, ~0ull, sync_extents(self->fd, &e, 1));
+}
+
+/* case 22: the exporter's own brackets, around what the CPU does and what the device does. */
+TEST_F(import, sync_of_the_dma_buf_reaches_the_importer)
+{
+	NEED_DMA_BUF(self, variant);
+	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_RW));
+	memset(self->data, 1, PAGE);
+	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, END | DMA_BUF_SYNC_RW));
+	EXPECT_EQ(32, reader_runs(self->fd, &self->bo, 0, NO_SYNC));
+	ASSERT_EQ(0, writer_runs(self->fd, &self->bo, PAGE, NO_SYNC));
+	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_RW));
+	EXPECT_TRUE(result_is_seen(self->data + PAGE));
+	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, END | DMA_BUF_SYNC_RW));
+}
+
+/* --- order, through the dma-buf's fences ------------------------------------------------------ */
+
+TEST_F(import, dma_buf_tells_when_the_job_that_writes_it_has_ended)
+{
+	struct product p;
+	uint32_t done;
+
+	NEED_DMA_BUF(self, variant);
+	NEED_BOARD(self->board);
+	EXPECT_TRUE(dma_buf_idle(self->dma_buf, POLLIN));
+	ASSERT_EQ(0, writer_create(self->fd, &p, &self->bo, 0, 0));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 0, &done));
+	EXPECT_FALSE(dma_buf_idle(self->dma_buf, POLLIN));
+	EXPECT_EQ(0, job_status(self->fd, done));
+	EXPECT_TRUE(dma_buf_idle(self->dma_buf, POLLIN));
+}
+
+TEST_F(import, dma_buf_tells_when_the_job_that_reads_it_has_ended)
+{
+	struct product p;
+	uint32_t done;
+
+	NEED_DMA_BUF(self, variant);
+	NEED_BOARD(self->board);
+	ASSERT_EQ(0, reader_create(self->fd, &p, &self->bo, 0, READ));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 0, &done));
+	EXPECT_TRUE(dma_buf_idle(self->dma_buf, POLLIN));
+	EXPECT_FALSE(dma_buf_idle(self->dma_buf, POLLOUT));
+	EXPECT_EQ(0, job_status(self->fd, done));
+	EXPECT_TRUE(dma_buf_idle(self->dma_buf, POLLOUT));
+}
+
+/*
+ * A job of several programs, of which only the last writes to the object: 8 rows of 32 int32 of 32,
+ * or bytes 32, 0, 0, 0, of which 32 in a row make 256.
+ */
+static int late_writer_create(int fd, struct product *p, const struct bo *bo)
+{
+	int error = product_create(fd, p, 8, 32, 32, 4);
+
+	if (error)
+		return error;
+	p->gemm.c = bo->iova;
+	gemm_program(product_program(p, 3), &p->gemm, 0);
+	p->extents[0] = extent(&p->bo, READ, 0, p->bo.size);
+	p->extents[3] = extent(bo, WRITE | NO_SYNC, 0, 32 * 32);
+	return 0;
+}
+
+/* Two clients, each with an object of its own for the dma-buf, whose fences they have in common. */
+TEST_F(import, reader_waits_for_the_writer_in_another_client)
+{
+	struct product writer, reader;
+	uint32_t written, read;
+	struct bo bo;
+
+	NEED_DMA_BUF(self, variant);
+	NEED_BOARD(self->board);
+	ASSERT_EQ(0, bo_import(self->other, self->dma_buf, &bo));
+	ASSERT_EQ(0, late_writer_create(self->fd, &writer, &self->bo));
+	ASSERT_EQ(0, reader_create(self->other, &reader, &bo, 0, NO_SYNC));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &writer, 1, &written));
+	ASSERT_EQ(0, start_slowly(self->board, self->other, &reader, 2, &read));
+	EXPECT_EQ(0, job_status(self->other, read));
+	EXPECT_TRUE(has_ended(self->fd, written));
+	EXPECT_EQ(0u, product_wrong(&reader, 8 * 32));
+}
+
+/* --- the end of an import --------------------------------------------------------------------- */
+
+TEST_F(import, job_keeps_an_import_whose_handle_and_dma_buf_are_gone)
+{
+	struct product p;
+	uint32_t done;
+
+	NEED_DMA_BUF(self, variant);
+	NEED_BOARD(self->board);
+	memset(self->data, 1, PAGE);
+	ASSERT_EQ(0, reader_create(self->fd, &p, &self->bo, 0, READ));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 0, &done));
+	munmap(self->data, BYTES);
+	bo_close(self->fd, &self->bo);
+	close(self->dma_buf);
+	self->dma_buf = -1;
+	EXPECT_FALSE(has_ended(self->fd, done));
+	EXPECT_EQ(0, job_status(self->fd, done));
+	EXPECT_EQ(0u, product_wrong(&p, 32));
+}
+
+/* case 20 */
+TEST_F(import, import_ends_with_its_handle_and_the_dma_buf_stays)
+{
+	struct drm_ork_extent e;
+
+	NEED_DMA_BUF(self, variant);
+	e = extent(&self->bo, TO, 0, PAGE);
+	EXPECT_EQ(0, sync_extents(self->fd, &e, 1));
+	bo_close(self->fd, &self->bo);
+	EXPECT_EQ(-ENOENT, sync_extents(self->fd, &e, 1));
+	self->data[0] = 1;
+	EXPECT_EQ(0, bo_import(self->fd, self->dma_buf, &self->bo));
+	EXPECT_EQ(1, self->bo.data[0]);
+	close(self->dma_buf);
+	self->dma_buf = -1;
+	EXPECT_EQ(1, self->bo.data[0]);
+	EXPECT_EQ(0, sync_range(self->fd, &self->bo, TO | FROM, 0, BYTES));
+	EXPECT_EQ(0, health(self->fd, 0));
+}
+
+/* case 20: without GEM_CLOSE, and the mapping outlives the file. */
+TEST_F(import, file_closed_with_an_import_leaves_the_dma_buf_whole)
+{
+	NEED_DMA_BUF(self, variant);
+	self->bo.data[0] = 1;
+	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(1, self->data[0]);
+	self->bo.data[0] = 2;
+	EXPECT_EQ(2, self->data[0]);
+	self->fd = device_open();
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(0, bo_import(self->fd, self->dma_buf, &self->bo));
+	EXPECT_EQ(2, self->bo.data[0]);
+	EXPECT_EQ(0, health_everywhere());
+}
+
+/* --- what cannot be imported ------------------------------------------------------------------ */
+
+FIXTURE(refusal) {
+	int fd;
+	int exporter;
+	struct ork_exporter_live before;
+};
+
+FIXTURE_SETUP(refusal)
+{
+	self->fd = device_open();
+	ASSERT_LE(0, self->fd);
+	self->exporter = exporter_open();
+	self->before = exporter_live(self->exporter);
+}
+
+FIXTURE_TEARDOWN(refusal)
+{
+	close(self->fd);
+	close(self->exporter);
+}
+
+/* The import's error; the file has nothing of the dma-buf afterwards. */
+static int refused(FIXTURE_DATA(refusal) *self, uint32_t kind, uint64_t size)
+{
+	int dma_buf = exporter_create(self->exporter, kind, size), error;
+	uint32_t handle;
+
+	if (dma_buf < 0)
+		return -EBADFD;
+	error = prime_import(self->fd, dma_buf, &handle);
+	/* A refusal is forgotten: the next says the same. */
+	if (error && prime_import(self->fd, dma_buf, &handle) != error)
+		error = -EBADFD;
+	if (!error)
+		call(self->fd, DRM_IOCTL_GEM_CLOSE, &(struct drm_gem_close){ .handle = handle });
+	close(dma_buf);
+	return error;
+}
+
+#define EXPECT_NOTHING_LEFT(self) do {							\
+	struct ork_exporter_live now_ = exporter_live((self)->exporter);		\
+											\
+	EXPECT_EQ((self)->before.buffers, now_.buffers);				\
+	EXPECT_EQ((self)->before.mappings, now_.mappings);				\
+} while (0)
+
+/* case 22: never success without effect. */
+TEST_F(refusal, import_rejects_what_has_no_memory)
+{
+	NEED_EXPORTER(self->exporter);
+	EXPECT_EQ(-EOPNOTSUPP, refused(self, ORK_EXPORTER_DEVICE, PAGE));
+	EXPECT_EQ(-EOPNOTSUPP, refused(self, ORK_EXPORTER_MIXED, BYTES));
+	EXPECT_EQ(0, refused(self, ORK_EXPORTER_MEMORY, BYTES));
+	EXPECT_NOTHING_LEFT(self);
+}
+
+TEST_F(refusal, import_rejects_segments_that_are_not_the_dma_bufs_pages)
+{
+	NEED_EXPORTER(self->exporter);
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_SHORT, BYTES));
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_LONG, BYTES));
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_OFF_BORDER, BYTES));
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_ODD_LENGTH, BYTES));
+	EXPECT_NOTHING_LEFT(self);
+}
+
+TEST_F(refusal, import_rejects_sizes_that_are_not_whole_pages)
+{
+	NEED_EXPORTER(self->exporter);
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_MEMORY, 0));
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_MEMORY, PAGE + 1));
+	EXPECT_EQ(-EINVAL, refused(self, ORK_EXPORTER_MEMORY, BYTES - LINE));
+	EXPECT_NOTHING_LEFT(self);
+}
+
+TEST_F(refusal, import_rejects_what_no_address_space_can_hold)
+{
+	NEED_EXPORTER(self->exporter);
+	EXPECT_EQ(-ENOSPC, refused(self, ORK_EXPORTER_DEVICE, IOVA_LIMIT));
+	EXPECT_EQ(-ENOSPC, refused(self, ORK_EXPORTER_DEVICE, 1ull << 40));
+	EXPECT_NOTHING_LEFT(self);
+}
+
+TEST_F(refusal, import_tells_the_exporters_error)
+{
+	NEED_EXPORTER(self->exporter);
+	EXPECT_EQ(-ENXIO, refused(self, ORK_EXPORTER_FAILS, BYTES));
+	EXPECT_NOTHING_LEFT(self);
+}
+
+/* case 20 */
+TEST_F(refusal, import_rejects_what_is_no_dma_buf)
+{
+	uint32_t handle;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	ASSERT_LE(0, null);
+	EXPECT_EQ(-EINVAL, prime_import(self->fd, null, &handle));
+	EXPECT_EQ(-EINVAL, prime_import(self->fd, self->fd, &handle));
+	close(null);
+	EXPECT_EQ(-EBADF, prime_import(self->fd, null, &handle));
+	EXPECT_EQ(-EBADF, prime_import(self->fd, -1, &handle));
+}
+
+TEST_F(refusal, thousand_imports_leave_nothing)
+{
+	int dma_buf;
+	struct bo bo;
+
+	NEED_EXPORTER(self->exporter);
+	dma_buf = exporter_create(self->exporter, ORK_EXPORTER_MEMORY, BYTES);
+	ASSERT_LE(0, dma_buf);
+	for (int i = 0; i < 1000; i++) {
+		ASSERT_EQ(0, bo_import(self->fd, dma_buf, &bo));
+		bo_close(self->fd, &bo);
+	}
+	close(dma_buf);
+	EXPECT_NOTHING_LEFT(self);
+}
+
+TEST_F(refusal, closed_file_leaves_nothing_of_its_imports)
+{
+	struct bo bo;
+	int dma_buf;
+
+	NEED_EXPORTER(self->exporter);
+	dma_buf = exporter_create(self->exporter, ORK_EXPORTER_MEMORY, BYTES);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, bo_import(self->fd, dma_buf, &bo));
+	munmap(bo.data, BYTES);
+	close(dma_buf);
+	EXPECT_EQ(self->before.buffers + 1, exporter_live(self->exporter).buffers);
+	EXPECT_EQ(self->before.mappings + 1, exporter_live(self->exporter).mappings);
+	close(self->fd);
+	EXPECT_NOTHING_LEFT(self);
+}
+
 /* --- dma-bufs that outlive the device --------------------------------------------------------- */
 
 #define DRIVER	"/sys/bus/platform/drivers/ork-node/"
@@ -656,6 +1236,59 @@ TEST_F(unbound, dma_buf_outlives_file_and_device)
 	EXPECT_EQ(0, write_to(DRIVER "bind", self->node));
 	EXPECT_EQ(0, health_everywhere());
 	self->fd = self->dma_buf = -1;
+}
+
+/* case 19: and is foreign to the next device, which imports it as such. */
+TEST_F(unbound, dma_buf_of_an_earlier_device_can_be_imported)
+{
+	struct bo bo;
+	int fd;
+
+	NEED_UNBIND(self);
+	EXPECT_EQ(0, write_to(DRIVER "unbind", self->node));
+	EXPECT_EQ(0, write_to(DRIVER "bind", self->node));
+	fd = device_open();
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENODEV, sync_range(self->fd, &self->bo, TO, 0, PAGE));
+	ASSERT_EQ(0, bo_import(fd, self->dma_buf, &bo));
+	/* Another object for the same memory: what the first file has of it is not touched. */
+	EXPECT_EQ(1, bo.data[0]);
+	close(self->fd);
+	close(self->dma_buf);
+	EXPECT_EQ(32, reader_runs(fd, &bo, 0, READ));
+	memset(self->data + PAGE, 3, PAGE);
+	EXPECT_EQ(0, sync_range(fd, &bo, TO, PAGE, PAGE));
+	EXPECT_EQ(96, reader_runs(fd, &bo, PAGE, NO_SYNC));
+	ASSERT_EQ(0, writer_runs(fd, &bo, 2 * PAGE, 0));
+	EXPECT_TRUE(result_is_seen(self->data + 2 * PAGE));
+	close(fd);
+	EXPECT_EQ(0, health_everywhere());
+	self->fd = self->dma_buf = -1;
+}
+
+TEST_F(unbound, import_outlives_the_device)
+{
+	int exporter = exporter_open(), dma_buf;
+	struct ork_exporter_live before = exporter_live(exporter), after;
+	struct bo bo;
+
+	NEED_EXPORTER(exporter);
+	NEED_UNBIND(self);
+	dma_buf = exporter_create(exporter, ORK_EXPORTER_MEMORY, BYTES);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, bo_import(self->fd, dma_buf, &bo));
+	bo.data[0] = 1;
+	EXPECT_EQ(0, write_to(DRIVER "unbind", self->node));
+	EXPECT_EQ(1, bo.data[0]);
+	/* A mapping keeps its file open. */
+	munmap(self->bo.data, BYTES);
+	munmap(bo.data, BYTES);
+	close(dma_buf);
+	close(self->fd);
+	after = exporter_live(exporter);
+	EXPECT_EQ(before.buffers, after.buffers);
+	EXPECT_EQ(before.mappings, after.mappings);
+	self->fd = -1;
 }
 
 /* case 19 */

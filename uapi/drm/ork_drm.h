@@ -20,12 +20,16 @@
  *   (&drm_ork_device_info.cache_line); the end of an object counts as the end of a line.
  *
  * Objects are shared as dma-bufs (DRM_IOCTL_PRIME_HANDLE_TO_FD, DRM_IOCTL_PRIME_FD_TO_HANDLE). A
- * dma-buf of this device gives its own object back; a file has one handle for it.
+ * dma-buf of this device gives its own object back; a file has one handle for it. Another's can be
+ * imported if it is memory: -EOPNOTSUPP if not, -EINVAL if that is not whole pages, just as many as
+ * the dma-buf says, -ENOSPC if this file's device address space has no such room. It is clean then,
+ * as a new object is. Jobs wait for the fences of a dma-buf, and leave theirs in it.
  *
  * DMA_BUF_IOCTL_SYNC of this device's dma-bufs maintains all of the object, for all devices that
  * have mapped it. The start of reading waits for jobs that write, and makes visible what they
  * wrote; what the CPU has written before is not dropped, what it writes meanwhile may be. The start
- * of writing waits for all jobs. The end of writing sends to memory what the CPU wrote.
+ * of writing waits for all jobs. The end of writing sends to memory what the CPU wrote. Another's
+ * dma-bufs do what their exporter does.
  *
  * Errors that every ioctl can give: -EFAULT (a pointer is not readable or writable), -ENOMEM,
  * -EINTR, -ENODEV (the device is gone), -EINVAL (padding).
@@ -96,8 +100,8 @@ struct drm_ork_array {
 #define DRM_ORK_EXTENT_NO_SYNC		0x10
 /*
  * SUBMIT, with WRITE and without READ or NO_SYNC (-EINVAL): the caller has not written the range
- * since it was last invalidated or since the object was created, so the clean before the job is
- * left out.
+ * since it was last invalidated or since the object was created or imported, so the clean before
+ * the job is left out.
  */
 #define DRM_ORK_EXTENT_CPU_CLEAN	0x20
 
@@ -238,10 +242,12 @@ struct drm_ork_bo_create {
 /**
  * struct drm_ork_bo_info - arguments of DRM_IOCTL_ORK_BO_INFO
  * @handle: in: an object of this file, created or imported (-ENOENT)
- * @flags: out: DRM_ORK_BO_*
+ * @flags: out: DRM_ORK_BO_*; 0 for another device's object, which is maintained however the CPU
+ *	maps it
  * @size: out: bytes
  * @iova: out: address on the device, in this file's address space
- * @mmap_offset: out: for mmap(2) on the same file
+ * @mmap_offset: out: for mmap(2) on the same file. Another device's object is mapped by its
+ *	exporter, which may refuse
  */
 struct drm_ork_bo_info {
 	__u32 handle;
@@ -256,7 +262,9 @@ struct drm_ork_bo_info {
  * @extents: in: &struct drm_ork_extent, at most DRM_ORK_MAX_EXTENTS (-EINVAL)
  *
  * All extents are checked before the first byte is touched. The call does not wait for jobs. Its
- * cost grows with the bytes named, not with the size of the objects or the offsets in them.
+ * cost grows with the bytes named, not with the size of the objects or the offsets in them. An
+ * imported object is like any other: the mapping that its exporter made for this device is
+ * maintained.
  */
 struct drm_ork_bo_sync {
 	struct drm_ork_array extents;

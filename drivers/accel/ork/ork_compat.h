@@ -13,6 +13,7 @@
 #include <linux/dma-fence-array.h>
 #include <linux/fs.h>
 #include <linux/iommu.h>
+#include <linux/mm.h>
 #include <linux/platform_device.h>
 #include <linux/seq_file.h>
 #include <linux/workqueue.h>
@@ -99,6 +100,22 @@ static inline int ork_compat_iommu_map(struct iommu_domain *domain, unsigned lon
 	return iommu_map(domain, iova, paddr, size, prot, GFP_KERNEL);
 #else
 	return iommu_map(domain, iova, paddr, size, prot);
+#endif
+}
+
+/* --- mappings ----------------------------------------------------------------- */
+
+/**
+ * ork_compat_vm_flags_set() - set flags of a mapping that is being made
+ * @vma: the mapping
+ * @flags: VM_*
+ */
+static inline void ork_compat_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+#ifdef ORK_VM_FLAGS_SET
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
 #endif
 }
 

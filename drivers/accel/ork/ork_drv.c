@@ -277,6 +277,7 @@ static const struct drm_driver ork_drm_driver = {
 	/* The core's own choice, but 6.1 wants to be told. */
 	.prime_handle_to_fd = drm_gem_prime_handle_to_fd,
 	.prime_fd_to_handle = drm_gem_prime_fd_to_handle,
+	.gem_prime_import_sg_table = ork_prime_import_sg_table,
 	.name = "ork",
 	.desc = "Rockchip NPU",
 	ORK_COMPAT_DATE("20261130")
@@ -537,3 +538,5 @@ module_exit(ork_exit);
 
 MODULE_DESCRIPTION("Rockchip RK3588 NPU");
 MODULE_LICENSE("GPL");
+/* MODULE_IMPORT_NS(), whose argument has quotes in some kernels and none in others. */
+MODULE_INFO(import_ns, "DMA_BUF");

@@ -4,12 +4,14 @@
  * for as long as they have a handle.
  */
 
+#include <linux/dma-buf.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
+#include "ork_compat.h"
 #include "ork_device.h"
 #include "ork_gem.h"
 #include "ork_live.h"
@@ -42,6 +44,27 @@ static void ork_gem_close(struct drm_gem_object *obj, struct drm_file *file)
 	ork_mapping_put(mapping);	/* the handle's */
 }
 
+/*
+ * An imported object is mapped by its exporter, which need not know that a mapping of a DRM file
+ * may not be expanded. The attachment lasts as long as the object, obj->dma_buf only as long as
+ * handles do, and one may be closed at this moment.
+ */
+static int ork_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	int ret;
+
+	if (!obj->import_attach)
+		return drm_gem_shmem_object_mmap(obj, vma);
+
+	vma->vm_private_data = NULL;
+	vma->vm_ops = NULL;
+	ork_compat_vm_flags_set(vma, VM_DONTEXPAND);
+	ret = dma_buf_mmap(obj->import_attach->dmabuf, vma, 0);
+	if (!ret)
+		drm_gem_object_put(obj);	/* the mapping's; it holds the dma-buf now */
+	return ret;
+}
+
 static const struct drm_gem_object_funcs ork_gem_funcs = {
 	.free = ork_gem_free,
 	.open = ork_gem_open,
@@ -49,7 +72,7 @@ static const struct drm_gem_object_funcs ork_gem_funcs = {
 	.print_info = drm_gem_shmem_object_print_info,
 	.export = ork_prime_export,
 	.get_sg_table = drm_gem_shmem_object_get_sg_table,
-	.mmap = drm_gem_shmem_object_mmap,
+	.mmap = ork_gem_mmap,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };
 

@@ -6,6 +6,10 @@
  * more. Those here maintain all of the object for whoever brackets his access with
  * DMA_BUF_IOCTL_SYNC, which names no range.
  *
+ * An imported object is maintained, extent by extent like any other, through the mapping that its
+ * exporter made for this device. That takes memory which the CPU has mapped: what lies behind a
+ * peer's registers is refused at import, and not passed over at every sync.
+ *
  * An exported object lives as long as its dma-buf, and so do the module and the DRM device, which
  * may have lost its cores by then. The device that pages are mapped for is the module's own: it is
  * there until the last of them is unmapped.
@@ -14,10 +18,12 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
+#include <linux/ioport.h>
 #include <linux/module.h>
 
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
+#include <drm/drm_print.h>
 
 #include "ork_device.h"
 #include "ork_gem.h"
@@ -162,12 +168,72 @@ struct dma_buf *ork_prime_export(struct drm_gem_object *obj, int flags)
 
 /* --- imported objects ----------------------------------------------------------- */
 
+/*
+ * By address: the pages of an exporter's table are not for importers to look at. This device's DMA
+ * addresses are physical ones, since it has no IOMMU.
+ */
+static bool ork_prime_is_memory(struct sg_table *sgt)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		if (region_intersects(sg_dma_address(sg), sg_dma_len(sg), IORESOURCE_SYSTEM_RAM,
+				      IORES_DESC_NONE) != REGION_INTERSECTS)
+			return false;
+	return true;
+}
+
+/**
+ * ork_prime_import_sg_table() - an object for the memory of a foreign dma-buf
+ * @drm: the device
+ * @attach: its attachment to the dma-buf; the caller's if this fails
+ * @sgt: what the exporter mapped for it; the caller's if this fails
+ *
+ * Return: the object, or an ERR_PTR(): -EOPNOTSUPP if there is no memory behind it, -EINVAL if that
+ * is not whole pages or not as many as the dma-buf says, -ENOMEM.
+ */
+struct drm_gem_object *ork_prime_import_sg_table(struct drm_device *drm,
+						 struct dma_buf_attachment *attach,
+						 struct sg_table *sgt)
+{
+	struct drm_gem_object *obj;
+	struct ork_bo *bo;
+	dma_addr_t *index;
+
+	if (!ork_prime_is_memory(sgt)) {
+		drm_dbg(drm, "a dma-buf of %s without memory\n", attach->dmabuf->exp_name);
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+	index = ork_gem_index(sgt, attach->dmabuf->size);
+	if (IS_ERR(index)) {
+		drm_dbg(drm, "segments of %s for %zu bytes: %ld\n", attach->dmabuf->exp_name,
+			attach->dmabuf->size, PTR_ERR(index));
+		return ERR_CAST(index);
+	}
+
+	obj = drm_gem_shmem_prime_import_sg_table(drm, attach, sgt);
+	if (IS_ERR(obj)) {
+		kvfree(index);
+		return obj;
+	}
+	bo = to_ork_bo(obj);
+	bo->sgt = sgt;
+	bo->dma = index;
+	/* As a new object is: what the CPU left in its caches must not be evicted over a result. */
+	ork_prime_clean(bo);
+	return obj;
+}
+
 /**
  * ork_prime_import() - the object behind a dma-buf
  * @drm: the device
  * @dma_buf: the dma-buf
  *
- * Return: the object, referenced, or an ERR_PTR(): -EOPNOTSUPP if it is another device's.
+ * A dma-buf of this device gives its own object back. One of an earlier binding, whose device has
+ * lost its cores, is as foreign as another driver's.
+ *
+ * Return: the object, referenced, or an ERR_PTR().
  */
 struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
@@ -177,5 +243,14 @@ struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *
 		drm_gem_object_get(obj);
 		return obj;
 	}
-	return ERR_PTR(-EOPNOTSUPP);
+
+	if (!dma_buf->size || offset_in_page(dma_buf->size)) {
+		drm_dbg(drm, "a dma-buf of %zu bytes\n", dma_buf->size);
+		return ERR_PTR(-EINVAL);
+	}
+	if (dma_buf->size > ORK_IOVA_END) {
+		drm_dbg(drm, "no room for a dma-buf of %zu bytes\n", dma_buf->size);
+		return ERR_PTR(-ENOSPC);
+	}
+	return drm_gem_prime_import(drm, dma_buf);
 }

@@ -183,3 +183,17 @@ struct probe {
 	int show_fdinfo;
 };
 #endif
+
+/* interface: vm_flags_set */
+#if defined(ORK_VM_FLAGS_SET)
+void probe(struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_DONTEXPAND);
+}
+#elif defined(ORK_VM_FLAGS_PLAIN)
+int vm_flags_set;
+void probe(struct vm_area_struct *vma)
+{
+	vma->vm_flags |= VM_DONTEXPAND;
+}
+#endif
