@@ -5,7 +5,10 @@
  */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <linux/sync_file.h>
@@ -628,6 +631,174 @@ TEST_F(seen, debugfs_tells_which_addresses_are_taken)
 	job = product_job(&product, 1);
 	ASSERT_EQ(0, run_job(self->fd, &job));
 	EXPECT_NE(NULL, strstr(debugfs_text("vms"), "iommus 0x1 client"));
+}
+
+/* --- tracepoints -------------------------------------------------------------------------------- */
+
+#define TRACING		"/sys/kernel/tracing"
+/* An instance of our own: nobody else's events, and nobody else's settings. */
+#define INSTANCE	TRACING "/instances/ork_seen"
+
+/* False if there is nothing to see. */
+static bool tracing_begin(void)
+{
+	if (access(TRACING "/events", F_OK))
+		mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (access(TRACING "/events/ork", F_OK))
+		return false;
+	rmdir(INSTANCE);
+	return !mkdir(INSTANCE, 0700);
+}
+
+static int tracing_switch(const char *to)
+{
+	int fd = open(INSTANCE "/events/ork/enable", O_WRONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || write(fd, to, 1) != 1)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+#define MAX_EVENTS	64
+
+/* What came of one event, as its fields are printed. */
+struct events {
+	unsigned int count;
+	char fields[MAX_EVENTS][128];
+};
+
+static struct events events_of(const char *name)
+{
+	FILE *file = fopen(INSTANCE "/trace", "re");
+	struct events events = { 0 };
+	char line[512], colon[64];
+
+	snprintf(colon, sizeof(colon), ": %s: ", name);
+	while (file && fgets(line, sizeof(line), file)) {
+		char *fields = strstr(line, colon);
+
+		if (!fields || events.count == MAX_EVENTS)
+			continue;
+		fields[strcspn(fields, "\n")] = '\0';
+		snprintf(events.fields[events.count++], sizeof(events.fields[0]), "%s",
+			 fields + strlen(colon));
+	}
+	if (file)
+		fclose(file);
+	return events;
+}
+
+/* Sums the bytes of the ork_sync events of one direction. */
+static unsigned long long bytes_synced(const struct events *syncs, const char *direction)
+{
+	unsigned long long sum = 0;
+
+	for (unsigned int i = 0; i < syncs->count; i++) {
+		unsigned long long bytes = 0;
+		char way[16] = "";
+
+		sscanf(syncs->fields[i], "bytes=%llu direction=%15s", &bytes, way);
+		if (!strcmp(way, direction))
+			sum += bytes;
+	}
+	return sum;
+}
+
+static void expect_event(struct __test_metadata *_metadata, const char *name, const char *format,
+			 ...)
+{
+	struct events events = events_of(name);
+	char expected[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(expected, sizeof(expected), format, args);
+	va_end(args);
+	EXPECT_EQ(1u, events.count);
+	EXPECT_STREQ(expected, events.fields[0]);
+}
+
+TEST_F(seen, trace_tells_each_thing_once)
+{
+	bool coherent = self->info.flags & DRM_ORK_DEVICE_COHERENT;
+	uint32_t core = self->info.num_cores - 1, mmu = 0;
+	unsigned long long ns = 0;
+	struct drm_ork_counters counters;
+	struct events events;
+	struct product product;
+	struct drm_ork_job job;
+	long long client = fdinfo(self->fd).client;
+
+	if (!tracing_begin())
+		SKIP(return, "needs tracefs with the events of ork, and root");
+	ASSERT_EQ(0, product_create(self->fd, &product, 1, 32, 32, 3));
+	job = product_job(&product, 1u << core);
+	ASSERT_EQ(0, tracing_switch("1"));
+	EXPECT_EQ(0, run_job(self->fd, &job));
+	EXPECT_EQ(0, tracing_switch("0"));
+
+	counters = file_counters(self->fd);
+	expect_event(_metadata, "ork_submit", "client=%lld jobs=1", client);
+	expect_event(_metadata, "ork_job_start", "core=%u client=%lld tasks=1 programs=3", core,
+		     client);
+	expect_event(_metadata, "ork_job_done", "core=%u client=%lld status=0 busy_ns=%llu", core,
+		     client, counters.busy_ns);
+	EXPECT_EQ(0u, events_of("ork_reset").count);
+	events = events_of("ork_switch");
+	EXPECT_EQ(1u, events.count);
+	EXPECT_EQ(2, sscanf(events.fields[0], "mmu=%u ns=%llu", &mmu, &ns));
+	EXPECT_TRUE(mmu == core || mmu == 0);
+	EXPECT_LT(0u, ns);
+	/* Four extents are cleaned, and what the job writes is invalidated. */
+	events = events_of("ork_sync");
+	EXPECT_EQ(coherent ? 0u : 5u, events.count);
+	EXPECT_EQ(counters.bytes_cleaned, bytes_synced(&events, "to_device"));
+	EXPECT_EQ(counters.bytes_invalidated, bytes_synced(&events, "from_device"));
+	EXPECT_EQ(coherent, !counters.bytes_invalidated);
+	rmdir(INSTANCE);
+}
+
+TEST_F(seen, trace_tells_the_bytes_of_a_sync)
+{
+	struct bo bo;
+
+	if (!tracing_begin())
+		SKIP(return, "needs tracefs with the events of ork, and root");
+	if (self->info.flags & DRM_ORK_DEVICE_COHERENT) {
+		rmdir(INSTANCE);
+		SKIP(return, "nothing is maintained on a coherent system");
+	}
+	ASSERT_EQ(0, bo_create(self->fd, 2 * PAGE, &bo));
+	ASSERT_EQ(0, tracing_switch("1"));
+	/* From the middle of one line to the middle of another: 64 to 320. */
+	EXPECT_EQ(0, sync_range(self->fd, &bo, DRM_ORK_EXTENT_TO_DEVICE, 100, 200));
+	EXPECT_EQ(0, tracing_switch("0"));
+	expect_event(_metadata, "ork_sync", "bytes=256 direction=to_device calls=1");
+	rmdir(INSTANCE);
+}
+
+TEST_F(seen, trace_tells_of_a_hang)
+{
+	uint32_t core = self->info.num_cores - 1;
+	long long client = fdinfo(self->fd).client;
+	struct product bad;
+	struct drm_ork_job job;
+
+	if (!tracing_begin())
+		SKIP(return, "needs tracefs with the events of ork, and root");
+	ASSERT_EQ(0, hanging_product(self->fd, &bad));
+	job = product_job(&bad, 1u << core);
+	job.timeout_ms = 50;
+	ASSERT_EQ(0, tracing_switch("1"));
+	EXPECT_EQ(-ETIMEDOUT, run_job(self->fd, &job));
+	EXPECT_EQ(0, tracing_switch("0"));
+	expect_event(_metadata, "ork_reset", "core=%u status=%d programs=1", core, -ETIMEDOUT);
+	expect_event(_metadata, "ork_job_start", "core=%u client=%lld tasks=1 programs=3", core,
+		     client);
+	expect_event(_metadata, "ork_job_done", "core=%u client=%lld status=%d busy_ns=0", core,
+		     client, -ETIMEDOUT);
+	rmdir(INSTANCE);
 }
 
 /* --- debugfs: and then the device goes ---------------------------------------------------------- */

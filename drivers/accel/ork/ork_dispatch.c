@@ -21,6 +21,7 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_job.h"
+#include "ork_trace.h"
 #include "ork_watchdog.h"
 
 static bool ork_core_idle(const struct ork_core *core, const struct ork_job *job)
@@ -89,6 +90,7 @@ static void ork_dispatch_start(struct ork_core *core, struct ork_job *job)
 	core->task = 0;
 	core->fault = false;
 	job->ran = true;
+	trace_ork_job_start(core, job);
 	ork_dispatch_kick(core);
 }
 
@@ -222,6 +224,7 @@ bool ork_dispatch_task_done_locked(struct ork_core *core)
 
 	core->stats.jobs++;
 	core->job = NULL;
+	trace_ork_job_done(core, job, 0);
 	ork_dispatch_end_locked(job, 0);
 	ork_dispatch_locked(core->ork);
 	return true;
@@ -322,6 +325,7 @@ static void ork_dispatch_end_wrecks_locked(struct ork_device *ork, u32 cores)
 
 		if (!(cores & BIT(i)) || !core->wreck)
 			continue;
+		trace_ork_job_done(core, core->wreck, core->wreck->status);
 		ork_dispatch_end_locked(core->wreck, core->wreck->status);
 		core->wreck = NULL;
 	}

@@ -31,6 +31,7 @@
 #include "ork_job.h"
 #include "ork_live.h"
 #include "ork_sync.h"
+#include "ork_trace.h"
 
 #define ORK_JOB_EXTENT_FLAGS	(DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE | \
 				 DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN)
@@ -785,6 +786,7 @@ static void ork_submit_commit(struct ork_submit *submit)
 	atomic_add(submit->num_jobs, &ofile->active);
 	for (i = 0; i < submit->num_jobs; i++)
 		ork_job_queue(submit->jobs[i]);
+	trace_ork_submit(ofile->client, submit->num_jobs);
 	atomic64_inc(&ofile->stats.submits);
 }
 

@@ -17,6 +17,7 @@
 #include "ork_dispatch.h"
 #include "ork_gem.h"
 #include "ork_live.h"
+#include "ork_trace.h"
 #include "ork_watchdog.h"
 
 static struct ork_vm *ork_vm_get(struct ork_vm *vm)
@@ -398,11 +399,16 @@ static int ork_mmu_switch_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 static void ork_mmu_work(struct work_struct *work)
 {
 	struct ork_mmu *mmu = container_of(work, struct ork_mmu, work);
+	u64 start = ktime_get_ns();
 	struct ork_vm *vm;
+	int ret;
 
 	mutex_lock(&mmu->lock);
 	if (ork_mmu_begin_switch(mmu, &vm)) {
-		ork_dispatch_switched(mmu, ork_mmu_switch_locked(mmu, vm));
+		ret = ork_mmu_switch_locked(mmu, vm);
+		if (vm && !ret)
+			trace_ork_switch(mmu - mmu->ork->mmus, ktime_get_ns() - start);
+		ork_dispatch_switched(mmu, ret);
 		if (vm)
 			ork_vm_put(vm);
 	}

@@ -17,6 +17,7 @@
 #include "ork_device.h"
 #include "ork_gem.h"
 #include "ork_sync.h"
+#include "ork_trace.h"
 
 #define ORK_EXTENT_SYNC_FLAGS	(DRM_ORK_EXTENT_TO_DEVICE | DRM_ORK_EXTENT_FROM_DEVICE)
 /* The device writes the range: a line in it may not be shared with the CPU. */
@@ -183,12 +184,14 @@ static size_t ork_bo_run(const struct ork_bo *bo, u64 offset, u64 length)
  * @invalidate: drop what the CPU has of them; else write it back
  *
  * Context: process; takes time in proportion to @length.
+ * Return: the calls that it took, one for each run of contiguous bytes.
  */
-void ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
+u32 ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
 {
 	struct device *dev = bo->base.base.dev->dev;
+	u32 calls;
 
-	while (length) {
+	for (calls = 0; length; calls++) {
 		dma_addr_t dma = (bo->dma[offset >> PAGE_SHIFT] & PAGE_MASK) +
 				 offset_in_page(offset);
 		size_t run = ork_bo_run(bo, offset, length);
@@ -201,6 +204,7 @@ void ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
 		length -= run;
 		cond_resched();
 	}
+	return calls;
 }
 
 /* Maintains an extent, rounded out to lines. Returns the bytes of those lines. */
@@ -208,7 +212,7 @@ static u64 ork_extent_maintain(const struct ork_extent *extent, bool invalidate)
 {
 	u64 line = ork_cache_line(), size = extent->bo->base.base.size;
 	u64 length = extent->length, bytes = 0;
-	u32 rows = extent->rows, row;
+	u32 rows = extent->rows, row, calls = 0;
 
 	if (!length)
 		return 0;
@@ -224,9 +228,10 @@ static u64 ork_extent_maintain(const struct ork_extent *extent, bool invalidate)
 		u64 begin = round_down(offset, line);
 		u64 end = min(round_up(offset + length, line), size);
 
-		ork_bo_maintain(extent->bo, begin, end - begin, invalidate);
+		calls += ork_bo_maintain(extent->bo, begin, end - begin, invalidate);
 		bytes += end - begin;
 	}
+	trace_ork_sync(bytes, invalidate, calls);
 	return bytes;
 }
 

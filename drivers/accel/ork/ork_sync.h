@@ -35,7 +35,7 @@ void ork_extents_put(struct ork_extent *extents, u32 count);
 void ork_extent_clean(struct ork_file *ofile, const struct ork_extent *extent);
 void ork_extent_invalidate(struct ork_file *ofile, const struct ork_extent *extent);
 bool ork_bo_ordered_only(const struct ork_bo *bo);
-void ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate);
+u32 ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate);
 u32 ork_cache_line(void);
 
 int ork_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

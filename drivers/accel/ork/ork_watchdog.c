@@ -17,6 +17,7 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_job.h"
+#include "ork_trace.h"
 #include "ork_watchdog.h"
 
 /* Looks per timeout: a hang is found at most one such part late. */
@@ -131,6 +132,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 		job = NULL;
 	} else {
 		ork_core_charge_locked(core);
+		core->counted = ork_core_count(core);
 		core->job = NULL;
 		core->ready = false;
 		core->recovering = true;
@@ -178,10 +180,12 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 	core->mmu->stale = true;
 	job->reset = true;
 	job->status = status;
+	trace_ork_reset(core, job, status);
 	if (ret) {
 		core->wreck = job;
 		ork_dispatch_lose_locked(core->mmu);
 	} else {
+		trace_ork_job_done(core, job, status);
 		ork_dispatch_end_locked(job, status);
 	}
 	ork_watchdog_count_hang_locked(job->ofile);
