@@ -18,10 +18,11 @@
 /* Looks until it holds, for half a minute at most: what is given back is so a moment later. */
 #define SOON(condition) ({						\
 	int64_t end_ = now_ns() + 30 * SECOND;				\
+	bool holds_;							\
 									\
-	while (!(condition) && now_ns() < end_)				\
+	while (!(holds_ = (condition)) && now_ns() < end_)		\
 		usleep(1000);						\
-	(condition);							\
+	holds_;								\
 })
 
 /* With SLOW_US a program, SLOW_PROGRAMS make a job long enough to be looked at. */
@@ -799,6 +800,298 @@ TEST_F(seen, trace_tells_of_a_hang)
 	expect_event(_metadata, "ork_job_done", "core=%u client=%lld status=%d busy_ns=0", core,
 		     client, -ETIMEDOUT);
 	rmdir(INSTANCE);
+}
+
+/* --- device coredumps ------------------------------------------------------------------------- */
+
+#define COREDUMPS	"/sys/class/devcoredump"
+
+static bool no_coredumps(void)
+{
+	/* Root may have switched them off, for good. */
+	return access(COREDUMPS, F_OK) || strcmp(first_line(COREDUMPS "/disabled"), "0");
+}
+
+#define NEED_COREDUMPS do {						\
+	if (geteuid() || no_coredumps())				\
+		SKIP(return, "needs device coredumps, and root");	\
+} while (0)
+
+/* All of a file in sysfs; empty if it is not there (any more). */
+static const char *sysfs_text(const char *path)
+{
+	static char text[2 * TEXT_BYTES];
+	FILE *file = fopen(path, "re");
+
+	text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
+	if (file)
+		fclose(file);
+	return text;
+}
+
+/* The first dump of ork's, or NULL. To drop it is to write to it. */
+static const char *coredump(bool drop)
+{
+	const char *text = NULL;
+	glob_t paths;
+
+	if (glob(COREDUMPS "/devcd*/data", 0, NULL, &paths))
+		return NULL;
+	for (size_t i = 0; i < paths.gl_pathc && !text; i++) {
+		const char *found = sysfs_text(paths.gl_pathv[i]);
+
+		if (strncmp(found, "ork devcoredump 1\n", 18))
+			continue;
+		text = found;
+		if (drop) {
+			int fd = open(paths.gl_pathv[i], O_WRONLY | O_CLOEXEC);
+
+			if (write(fd, "", 1) != 1)
+				text = NULL;
+			close(fd);
+		}
+	}
+	globfree(&paths);
+	return text;
+}
+
+/* Those of earlier tests are gone, and so is what they might have in the making. */
+static bool coredumps_are_gone(void)
+{
+	return SOON(!coredump(true));
+}
+
+/* Runs a job that fails, and has the dump of that; NULL if there is none. */
+static const char *coredump_of(int fd, struct product *p, uint32_t core, int expected)
+{
+	struct drm_ork_job job = product_job(p, 1u << core);
+
+	job.timeout_ms = 100;
+	if (!coredumps_are_gone() || run_job(fd, &job) != expected || !SOON(coredump(false)))
+		return NULL;
+	return coredump(false);
+}
+
+/* Of the words that the dump has of a program, how many are those of the product's. */
+static uint32_t words_alike(const char *dump, const struct product *p, uint32_t index)
+{
+	const uint64_t *words = product_program(p, index);
+	unsigned long long word;
+	char heading[128];
+	uint32_t alike = 0;
+
+	snprintf(heading, sizeof(heading), "\nprogram %u iova 0x%08x words %u kept %u\n", index,
+		 product_program_iova(p, index), PROGRAM_WORDS, PROGRAM_WORDS);
+	dump = after(dump, heading);
+	while (alike < PROGRAM_WORDS && sscanf(dump, "word %llx\n", &word) == 1 &&
+	       word == words[alike]) {
+		dump = after(dump, "\n");
+		alike++;
+	}
+	return alike;
+}
+
+/* The number behind a name at the beginning of a line, or what is no number of anything. */
+static long long dumped(const char *dump, const char *name)
+{
+	long long value = INT64_MIN;
+	char start[64];
+
+	snprintf(start, sizeof(start), "\n%s ", name);
+	sscanf(after(dump, start), "%lli", &value);
+	return value;
+}
+
+TEST_F(seen, coredump_tells_which_job_hung_and_where)
+{
+	uint32_t core = self->info.num_cores - 1;
+	struct product bad;
+	char line[256];
+	const char *dump;
+
+	NEED_COREDUMPS;
+	ASSERT_EQ(0, hanging_product(self->fd, &bad));
+	dump = coredump_of(self->fd, &bad, core, -ETIMEDOUT);
+	ASSERT_NE(NULL, dump);
+	EXPECT_EQ(core, dumped(dump, "core"));
+	EXPECT_EQ(-ETIMEDOUT, dumped(dump, "status"));
+	EXPECT_EQ(fdinfo(self->fd).client, dumped(dump, "client"));
+	EXPECT_EQ(getpid(), dumped(dump, "pid"));
+	snprintf(line, sizeof(line), "\ncomm %s\n", program_invocation_short_name);
+	EXPECT_NE(NULL, strstr(dump, line));
+	EXPECT_EQ(1 << core, dumped(dump, "core_mask"));
+	EXPECT_EQ(100, dumped(dump, "timeout_ms"));
+	EXPECT_NE(NULL, strstr(dump, "\ntask 0 of 1\n"));
+	snprintf(line, sizeof(line), "\nchain iova 0x%08llx words %u programs 3\n",
+		 (unsigned long long)bad.bo.iova, PROGRAM_WORDS);
+	EXPECT_NE(NULL, strstr(dump, line));
+	EXPECT_EQ(1, dumped(dump, "task_counter"));
+	EXPECT_EQ(NULL, strstr(dump, "\nfault "));
+	EXPECT_NE(NULL, strstr(dump, " attached job "));
+	/* As the last kick left them. */
+	EXPECT_EQ((long long)bad.bo.iova, dumped(dump, "register 0x0010 PC_BASE_ADDRESS"));
+	EXPECT_EQ(1, dumped(dump, "register 0x003c PC_TASK_STATUS") & ORK_PC_TASK_STATUS_COUNTER);
+	EXPECT_EQ(ORK_INT_DPU, dumped(dump, "interrupts mask"));
+	/* The second program is behind a link that does not lead there. */
+	EXPECT_EQ(PROGRAM_WORDS, words_alike(dump, &bad, 0));
+	EXPECT_EQ(NULL, strstr(dump, "\nprogram 1 "));
+}
+
+TEST_F(seen, coredump_has_the_program_that_was_running)
+{
+	struct product bad;
+	const char *dump;
+
+	NEED_BOARD(self->board);
+	NEED_COREDUMPS;
+	ASSERT_EQ(0, product_create(self->fd, &bad, 1, 32, 32, 5));
+	/* Starts a block that the program has not set up: it never ends. */
+	product_program(&bad, 3)[PROGRAM_WORDS - 1] |= (uint64_t)ORK_ENABLE_PPU << 16;
+	dump = coredump_of(self->fd, &bad, 0, -ETIMEDOUT);
+	ASSERT_NE(NULL, dump);
+	EXPECT_EQ(3, dumped(dump, "task_counter"));
+	EXPECT_EQ(PROGRAM_WORDS, words_alike(dump, &bad, 0));
+	EXPECT_EQ(PROGRAM_WORDS, words_alike(dump, &bad, 3));
+	EXPECT_EQ(NULL, strstr(dump, "\nprogram 1 "));
+	EXPECT_EQ(NULL, strstr(dump, "\nprogram 4 "));
+}
+
+TEST_F(seen, coredump_has_the_extents_of_the_job)
+{
+	struct product bad;
+	const char *dump;
+	char line[256];
+
+	NEED_COREDUMPS;
+	ASSERT_EQ(0, hanging_product(self->fd, &bad));
+	bad.extents[3].rows = 2;
+	bad.extents[3].length = 64;
+	bad.extents[3].stride = 128;
+	dump = coredump_of(self->fd, &bad, 0, -ETIMEDOUT);
+	ASSERT_NE(NULL, dump);
+	EXPECT_EQ(4, dumped(dump, "extents"));
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct drm_ork_extent *extent = &bad.extents[i];
+
+		snprintf(line, sizeof(line),
+			 "\nextent %u object 0x%08llx size %llu offset %llu length %llu stride %llu rows %u flags %#x\n",
+			 i, (unsigned long long)bad.bo.iova, (unsigned long long)bad.bo.size,
+			 (unsigned long long)extent->offset, (unsigned long long)extent->length,
+			 (unsigned long long)extent->stride, i == 3 ? 2 : 1, extent->flags);
+		EXPECT_NE(NULL, strstr(dump, line));
+	}
+}
+
+/*
+ * The dump of a job that faults. The core's own status may be seen before the IOMMU's report, and
+ * then the dump has no address: once more.
+ */
+static const char *coredump_of_fault(int fd, struct product *p)
+{
+	const char *dump;
+
+	product_emit(p);
+	return SOON(!(dump = coredump_of(fd, p, 0, -EFAULT)) || strstr(dump, "\nfault ")) ?
+	       dump : NULL;
+}
+
+TEST_F(seen, coredump_tells_the_address_that_faulted)
+{
+	struct product bad;
+	const char *dump;
+	uint64_t end;
+
+	NEED_COREDUMPS;
+	ASSERT_EQ(0, product_create(self->fd, &bad, 1, 32, 32, 1));
+	end = bad.bo.iova + bad.bo.size;
+	bad.gemm.c = end;
+	dump = coredump_of_fault(self->fd, &bad);
+	ASSERT_NE(NULL, dump);
+	EXPECT_EQ(-EFAULT, dumped(dump, "status"));
+	EXPECT_EQ((long long)end, dumped(dump, "fault write"));
+
+	bad.gemm.c = bad.bo.iova + bad.c;
+	bad.gemm.b = end + 32;
+	dump = coredump_of_fault(self->fd, &bad);
+	ASSERT_NE(NULL, dump);
+	EXPECT_EQ(-EFAULT, dumped(dump, "status"));
+	EXPECT_EQ((long long)end + 32, dumped(dump, "fault read"));
+}
+
+/* What the CPU writes to such an object does not go through the cache by which the kernel reads it. */
+TEST_F(seen, coredump_has_the_words_of_a_write_combined_program)
+{
+	struct product bad;
+	struct bo program;
+	const char *dump;
+
+	NEED_COREDUMPS;
+	ASSERT_EQ(0, hanging_product(self->fd, &bad));
+	ASSERT_EQ(0, bo_create_flags(self->fd, PAGE, DRM_ORK_BO_WRITE_COMBINE, &program));
+	for (unsigned int i = 0; i < 2; i++) {
+		memcpy(program.data, bad.bo.data, PROGRAM_BYTES);
+		bad.task.iova = program.iova;
+		bad.extents[0] = extent(&program, DRM_ORK_EXTENT_READ, 0, PROGRAM_BYTES);
+		dump = coredump_of(self->fd, &bad, 0, -ETIMEDOUT);
+		ASSERT_NE(NULL, dump);
+		dump = strstr(dump, "\nprogram 0 ");
+		for (unsigned int word = 0; word < PROGRAM_WORDS; word++) {
+			unsigned long long value = 0;
+
+			dump = after(dump, "\nword ");
+			sscanf(dump, "%llx", &value);
+			EXPECT_EQ(((uint64_t *)program.data)[word], value);
+		}
+		/* And again, with another word where the first has been read. */
+		bad.gemm.c += 64;
+		product_emit(&bad);
+		product_cut(&bad, 0);
+	}
+}
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+/* Whether the job fails as expected, and the kernel then says so. It may have said too much before. */
+static bool log_tells(int fd, struct product *p, int expected, const char *text)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct drm_ork_job job = product_job(p, 1);
+	char record[1024];
+	bool told = false;
+	ssize_t length;
+
+	lseek(log, 0, SEEK_END);
+	job.timeout_ms = 50;
+	if (run_job(fd, &job) == expected)
+		while (!told && (length = read(log, record, sizeof(record) - 1)) > 0) {
+			record[length] = '\0';
+			told = strstr(record, text);
+		}
+	close(log);
+	return told;
+}
+
+TEST_F(seen, log_tells_why_a_job_failed)
+{
+	long long client = fdinfo(self->fd).client;
+	struct product hangs, faults;
+	char line[256];
+
+	if (access("/dev/kmsg", R_OK))
+		SKIP(return, "needs /dev/kmsg, and root");
+	ASSERT_EQ(0, hanging_product(self->fd, &hangs));
+	snprintf(line, sizeof(line),
+		 "core 0: job of client %lld hung (-110) in task 0 of 1 after 1 of 3 programs, pc %#llx",
+		 client, (unsigned long long)hangs.bo.iova);
+	EXPECT_TRUE(SOON(log_tells(self->fd, &hangs, -ETIMEDOUT, line)));
+
+	ASSERT_EQ(0, product_create(self->fd, &faults, 1, 32, 32, 1));
+	faults.gemm.c = faults.bo.iova + faults.bo.size;
+	product_emit(&faults);
+	snprintf(line, sizeof(line),
+		 "core 0: job of client %lld faulted (-14) in task 0 of 1 after 0 of 1 programs, pc %#llx, write fault at %#llx",
+		 client, (unsigned long long)faults.bo.iova, (unsigned long long)faults.gemm.c);
+	EXPECT_TRUE(SOON(log_tells(self->fd, &faults, -EFAULT, line)));
 }
 
 /* --- debugfs: and then the device goes ---------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_dump.h"
 #include "ork_job.h"
 #include "ork_watchdog.h"
 
@@ -33,6 +34,62 @@ static u32 ork_pc_read(struct ork_core *core, u32 reg)
 static void ork_pc_write(struct ork_core *core, u32 reg, u32 value)
 {
 	writel_relaxed(value, core->pc + reg);
+}
+
+static void __iomem *ork_core_block(const struct ork_core *core, u32 offset)
+{
+	switch (offset & ~0xfff) {
+	case ORK_PC_VERSION & ~0xfff:
+		return core->pc;
+	case ORK_CNA_S_STATUS & ~0xfff:
+		return core->cna;
+	case ORK_CORE_S_STATUS & ~0xfff:
+		return core->array;
+	case ORK_DPU_S_STATUS & ~0xfff:
+		return core->dpu;
+	case ORK_RDMA_S_STATUS & ~0xfff:
+		return core->rdma;
+	}
+	return NULL;
+}
+
+/**
+ * ork_core_has() - whether a register can be read
+ * @core: the core
+ * @offset: ORK_* of the register, in the core's window
+ *
+ * Return: true if the binding gives its block.
+ */
+bool ork_core_has(const struct ork_core *core, u32 offset)
+{
+	return ork_core_block(core, offset);
+}
+
+/**
+ * ork_core_read() - read any register
+ * @core: the core
+ * @offset: ORK_* of the register; ork_core_has() it
+ *
+ * Return: its value.
+ */
+u32 ork_core_read(const struct ork_core *core, u32 offset)
+{
+	return readl(ork_core_block(core, offset) + (offset & 0xfff));
+}
+
+/**
+ * ork_core_fault_locked() - the fault that the core's IOMMU reported while its chain ran
+ * @core: a core whose chain runs, or was taken from it
+ * @fault: the fault; where several cores share the IOMMU, it may be another's
+ *
+ * Context: any; under ork->lock.
+ * Return: true if there was one.
+ */
+bool ork_core_fault_locked(const struct ork_core *core, struct ork_fault *fault)
+{
+	lockdep_assert_held(&core->ork->lock);
+	*fault = core->mmu->fault;
+	return ktime_after(fault->time, core->started);
 }
 
 /**
@@ -252,6 +309,8 @@ static int ork_core_map_window(struct ork_core *core, unsigned int number)
 		return PTR_ERR(core->pc);
 	core->cna = core->pc + (ORK_CNA_S_POINTER & ~0xfff);
 	core->array = core->pc + (ORK_CORE_S_POINTER & ~0xfff);
+	core->dpu = core->pc + (ORK_DPU_S_POINTER & ~0xfff);
+	core->rdma = core->pc + (ORK_RDMA_S_POINTER & ~0xfff);
 	return 0;
 }
 
@@ -319,16 +378,18 @@ int ork_core_init(struct ork_device *ork, unsigned int index, struct device *dev
 		ret = PTR_ERR(core->mmu);
 		goto err_clear;
 	}
+	core->dump = ork_dump_create(core);
 	ret = ork_core_start(core);
 	if (ret)
-		goto err_put_mmu;
+		goto err_destroy_dump;
 
 	if (!index)
 		ork->hw_version = ork_pc_read(core, ORK_PC_VERSION) +
 				  (ork_pc_read(core, ORK_PC_VERSION_NUM) & 0xffff);
 	return 0;
 
-err_put_mmu:
+err_destroy_dump:
+	ork_dump_destroy(core->dump);
 	ork_mmu_put(core->mmu, core);
 err_clear:
 	core->dev = NULL;
@@ -344,6 +405,7 @@ void ork_core_fini(struct ork_core *core)
 	ork_core_mask(core);
 	free_irq(core->irq, core);
 	cancel_delayed_work_sync(&core->watchdog);
+	ork_dump_destroy(core->dump);
 	ork_mmu_put(core->mmu, core);
 	core->dev = NULL;
 }

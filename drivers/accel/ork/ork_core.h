@@ -11,6 +11,8 @@
 #include <drm/ork_drm.h>
 
 struct ork_device;
+struct ork_dump;
+struct ork_fault;
 struct ork_job;
 struct ork_mmu;
 
@@ -38,6 +40,8 @@ struct ork_core_resources {
  * @pc: registers of the program controller (0x0000)
  * @cna: registers of the convolution front end (0x1000)
  * @array: registers of the multiply-accumulate array (0x3000)
+ * @dpu: registers of the output stages (0x4000); NULL where the binding does not give them
+ * @rdma: registers of the output stages' reads (0x5000); likewise
  * @irq: its interrupt, shared with its IOMMU
  * @resets: its reset lines; asserted and released together
  * @job: the job it runs, or NULL; under ork->lock
@@ -57,6 +61,7 @@ struct ork_core_resources {
  * @spurious: interrupts since the last kick that told of none; under ork->lock
  * @fault: @job's address space faulted; under ork->lock
  * @stats: since it was bound; under ork->lock
+ * @dump: what is kept of a hang, or NULL; the watchdog's
  */
 struct ork_core {
 	struct ork_device *ork;
@@ -66,6 +71,8 @@ struct ork_core {
 	void __iomem *pc;
 	void __iomem *cna;
 	void __iomem *array;
+	void __iomem *dpu;
+	void __iomem *rdma;
 	int irq;
 	struct reset_control_bulk_data resets[ORK_CORE_RESETS];
 
@@ -84,6 +91,7 @@ struct ork_core {
 	unsigned int spurious;
 	bool fault;
 	struct drm_ork_counters stats;
+	struct ork_dump *dump;
 };
 
 /**
@@ -101,6 +109,9 @@ struct ork_task {
 int ork_core_init(struct ork_device *ork, unsigned int index, struct device *dev,
 		  const struct ork_core_resources *resources);
 void ork_core_fini(struct ork_core *core);
+bool ork_core_has(const struct ork_core *core, u32 offset);
+u32 ork_core_read(const struct ork_core *core, u32 offset);
+bool ork_core_fault_locked(const struct ork_core *core, struct ork_fault *fault);
 u64 ork_core_busy_ns(const struct ork_core *core);
 u64 ork_core_charge_locked(struct ork_core *core);
 void ork_core_kick(struct ork_core *core, const struct ork_task *task);

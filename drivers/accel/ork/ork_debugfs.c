@@ -5,7 +5,6 @@
 
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
@@ -41,17 +40,27 @@ static int ork_debugfs_live(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* The name goes last, for it may have spaces; it is the process's own choice. */
-static void ork_debugfs_print_client(struct seq_file *m, u64 client, struct pid *pid)
+/**
+ * ork_debugfs_comm() - the name of a process
+ * @pid: the process
+ * @comm: where it goes, or "-" if the process is gone
+ */
+void ork_debugfs_comm(struct pid *pid, char comm[TASK_COMM_LEN])
 {
-	char comm[TASK_COMM_LEN] = "-";
 	struct task_struct *task;
 
 	rcu_read_lock();
 	task = pid_task(pid, PIDTYPE_TGID);
-	if (task)
-		strscpy(comm, task->comm, sizeof(comm));
+	strscpy(comm, task ? task->comm : "-", TASK_COMM_LEN);
 	rcu_read_unlock();
+}
+
+/* The name goes last, for it may have spaces; it is the process's own choice. */
+static void ork_debugfs_print_client(struct seq_file *m, u64 client, struct pid *pid)
+{
+	char comm[TASK_COMM_LEN];
+
+	ork_debugfs_comm(pid, comm);
 	seq_printf(m, "client %llu pid %d comm ", client, pid_vnr(pid));
 	seq_escape(m, comm, "\n\\");
 	seq_putc(m, '\n');

@@ -2,8 +2,12 @@
 #ifndef __ORK_DEBUGFS_H__
 #define __ORK_DEBUGFS_H__
 
-struct ork_device;
+#include <linux/sched.h>
 
+struct ork_device;
+struct pid;
+
+void ork_debugfs_comm(struct pid *pid, char comm[TASK_COMM_LEN]);
 void ork_debugfs_init(struct ork_device *ork);
 
 #endif

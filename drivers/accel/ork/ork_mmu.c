@@ -58,6 +58,7 @@ void ork_vm_put(struct ork_vm *vm)
 static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsigned long iova,
 			int fault, void *data)
 {
+	struct ork_fault seen = { ktime_get(), iova, fault == IOMMU_FAULT_WRITE };
 	struct ork_vm *vm = data;
 	struct ork_device *ork = vm->ork;
 	unsigned long flags;
@@ -70,7 +71,10 @@ static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsig
 	for (i = 0; i < ork->num_cores; i++) {
 		struct ork_core *core = &ork->cores[i];
 
-		if (core->job && core->mmu->vm == vm && core->mmu->iommu == iommu->of_node)
+		if (core->mmu->vm != vm || core->mmu->iommu != iommu->of_node)
+			continue;
+		core->mmu->fault = seen;
+		if (core->job)
 			ork_watchdog_fault_locked(core, is_power_of_2(core->mmu->cores));
 	}
 	spin_unlock_irqrestore(&ork->lock, flags);

@@ -4,6 +4,7 @@
 
 #include <linux/iommu.h>
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
@@ -46,6 +47,18 @@ struct ork_mapping {
 };
 
 /**
+ * struct ork_fault - an access that an IOMMU refused
+ * @time: when it was reported; 0: never
+ * @iova: where
+ * @write: it was to write
+ */
+struct ork_fault {
+	ktime_t time;
+	u64 iova;
+	bool write;
+};
+
+/**
  * struct ork_mmu - one IOMMU group, and the cores behind it
  * @ork: the device
  * @group: the group
@@ -61,6 +74,7 @@ struct ork_mapping {
  * @switching: cores start nothing while the attachment changes; under ork->lock
  * @work: attaches @claim
  * @switches: attachments made; under ork->lock
+ * @fault: the last one; under ork->lock
  */
 struct ork_mmu {
 	struct ork_device *ork;
@@ -74,6 +88,7 @@ struct ork_mmu {
 	bool switching;
 	struct work_struct work;
 	u64 switches;
+	struct ork_fault fault;
 };
 
 struct ork_vm *ork_vm_create(struct ork_device *ork);

@@ -16,6 +16,7 @@
 
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_dump.h"
 #include "ork_job.h"
 #include "ork_trace.h"
 #include "ork_watchdog.h"
@@ -136,6 +137,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 		core->job = NULL;
 		core->ready = false;
 		core->recovering = true;
+		ork_dump_begin_locked(core);
 		ork_core_mask(core);
 	}
 
@@ -165,11 +167,8 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 	unsigned long flags;
 	int ret;
 
-	drm_dbg(&ork->drm, "core %u: job %s after %u of %u programs of task %u\n", core->index,
-		status == -EFAULT ? "faulted" : "hung", core->counted,
-		job->tasks[core->task].programs, core->task);
-
 	synchronize_irq(core->irq);
+	ork_dump_capture(core, job, status);
 	ret = ork_core_reset(core);
 
 	spin_lock_irqsave(&ork->lock, flags);
@@ -216,4 +215,5 @@ void ork_watchdog_work(struct work_struct *work)
 		ork_watchdog_recover(core, hung);
 	ork_dispatch_finish(ork);
 	dma_fence_end_signalling(cookie);
+	ork_dump_emit(core);
 }
