@@ -366,8 +366,12 @@ TEST_F_TIMEOUT(sync, sync_costs_what_it_names_wherever_that_lies, 120)
 	}
 	cheapest(self, &bo, 0, BIG, 2, &instructions, &whole);
 	EXPECT_LE(BIG / LINE, instructions);
-	/* A walk over the pages before it would cost several times as much, other load perhaps twice. */
-	EXPECT_GE(4 * least, most);
+	/*
+	 * A walk over the pages before it would cost several times as much, other load perhaps twice.
+	 * A kernel that keeps account of every mapping looks each up in a list of them.
+	 */
+	if (access("/sys/kernel/debug/dma-api", F_OK))
+		EXPECT_GE(4 * least, most);
 	EXPECT_LE(20 * most, whole);
 }
 
@@ -684,7 +688,7 @@ static void *sync_again_and_again(void *opaque)
  * The object, and its pages, go away and come back under the syncs, with the kernel reclaiming what
  * it can.
  */
-TEST_F_TIMEOUT(sync, sync_against_close_finds_the_object_or_does_not, 60)
+TEST_F_TIMEOUT(sync, sync_against_close_finds_the_object_or_does_not, 240)
 {
 	struct syncer syncer = { .fd = self->fd };
 	int caches = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);

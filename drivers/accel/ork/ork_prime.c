@@ -27,6 +27,7 @@
 
 #include "ork_device.h"
 #include "ork_gem.h"
+#include "ork_live.h"
 #include "ork_prime.h"
 #include "ork_sync.h"
 
@@ -217,6 +218,7 @@ struct drm_gem_object *ork_prime_import_sg_table(struct drm_device *drm,
 		kvfree(index);
 		return obj;
 	}
+	ork_live_inc(ORK_LIVE_BOS);
 	bo = to_ork_bo(obj);
 	bo->sgt = sgt;
 	bo->dma = index;
