@@ -2,6 +2,8 @@
 #ifndef __ORK_DEVICE_H__
 #define __ORK_DEVICE_H__
 
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -51,6 +53,8 @@
  * @staged: jobs without unmet dependencies that wait for a core, oldest first
  * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
  * @dead: cores are gone; jobs end at once
+ * @imports_lock: guards @imports
+ * @imports: objects of other drivers' dma-bufs, one for each dma-buf
  * @jobs: jobs between submit and their last reference; under @lock, so that who sees the last
  *	one gone finds its last holder gone too
  * @jobs_gone: woken when @jobs falls to 0
@@ -75,6 +79,9 @@ struct ork_device {
 	struct list_head staged;
 	struct list_head ended;
 	bool dead;
+
+	struct mutex imports_lock;	/* before reservations */
+	struct list_head imports;
 
 	unsigned int jobs;
 	wait_queue_head_t jobs_gone;

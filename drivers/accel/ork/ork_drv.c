@@ -312,6 +312,8 @@ static int ork_device_init(struct ork_device *ork)
 	INIT_LIST_HEAD(&ork->pushed);
 	INIT_LIST_HEAD(&ork->staged);
 	INIT_LIST_HEAD(&ork->ended);
+	mutex_init(&ork->imports_lock);
+	INIT_LIST_HEAD(&ork->imports);
 	init_waitqueue_head(&ork->jobs_gone);
 
 	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI | ORK_COMPAT_WQ_PERCPU, 0);

@@ -21,6 +21,7 @@ static void ork_gem_free(struct drm_gem_object *obj)
 {
 	struct ork_bo *bo = to_ork_bo(obj);
 
+	ork_prime_forget(bo);
 	kvfree(bo->dma);
 	mutex_destroy(&bo->lock);
 	drm_gem_shmem_free(&bo->base);
@@ -90,6 +91,7 @@ struct drm_gem_object *ork_gem_create_object(struct drm_device *drm, size_t size
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&bo->lock);
+	INIT_LIST_HEAD(&bo->import);
 	INIT_LIST_HEAD(&bo->mappings);
 	bo->base.base.funcs = &ork_gem_funcs;
 	return &bo->base.base;

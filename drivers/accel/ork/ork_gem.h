@@ -19,6 +19,7 @@
  *	ORK_BO_SEGMENT
  * @lock: guards @mappings, and the tables of those who have attached to the object's dma-buf; taken
  *	after the object's reservation, before a vm->lock
+ * @import: in ork->imports, if it is an import; under ork->imports_lock
  * @mappings: the object's struct ork_mapping, one for each address space
  */
 struct ork_bo {
@@ -27,6 +28,7 @@ struct ork_bo {
 	struct sg_table *sgt;
 	dma_addr_t *dma;
 	struct mutex lock;	/* after the reservation, before a vm->lock */
+	struct list_head import;
 	struct list_head mappings;
 };
 

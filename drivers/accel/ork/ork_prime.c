@@ -227,6 +227,60 @@ struct drm_gem_object *ork_prime_import_sg_table(struct drm_device *drm,
 	return obj;
 }
 
+/* Referenced, or NULL: one that is being freed does not count. */
+static struct drm_gem_object *ork_prime_find_locked(struct ork_device *ork,
+						    const struct dma_buf *dma_buf)
+{
+	struct ork_bo *bo;
+
+	lockdep_assert_held(&ork->imports_lock);
+	list_for_each_entry(bo, &ork->imports, import) {
+		struct drm_gem_object *obj = &bo->base.base;
+
+		if (obj->import_attach->dmabuf == dma_buf && kref_get_unless_zero(&obj->refcount))
+			return obj;
+	}
+	return NULL;
+}
+
+/*
+ * All files share the object of a dma-buf: its memory is mapped for the device once, so that every
+ * sync finds the one mapping that it is for.
+ */
+static struct drm_gem_object *ork_prime_import_once(struct drm_device *drm,
+						    struct dma_buf *dma_buf)
+{
+	struct ork_device *ork = to_ork_device(drm);
+	struct drm_gem_object *obj;
+
+	mutex_lock(&ork->imports_lock);
+	obj = ork_prime_find_locked(ork, dma_buf);
+	if (!obj) {
+		obj = drm_gem_prime_import(drm, dma_buf);
+		if (!IS_ERR(obj))
+			list_add(&to_ork_bo(obj)->import, &ork->imports);
+	}
+	mutex_unlock(&ork->imports_lock);
+	return obj;
+}
+
+/**
+ * ork_prime_forget() - an object is about to be freed
+ * @bo: the object, an import or not
+ *
+ * Context: process.
+ */
+void ork_prime_forget(struct ork_bo *bo)
+{
+	struct ork_device *ork = to_ork_device(bo->base.base.dev);
+
+	if (!bo->base.base.import_attach)
+		return;
+	mutex_lock(&ork->imports_lock);
+	list_del_init(&bo->import);
+	mutex_unlock(&ork->imports_lock);
+}
+
 /**
  * ork_prime_import() - the object behind a dma-buf
  * @drm: the device
@@ -254,5 +308,5 @@ struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *
 		drm_dbg(drm, "no room for a dma-buf of %zu bytes\n", dma_buf->size);
 		return ERR_PTR(-ENOSPC);
 	}
-	return drm_gem_prime_import(drm, dma_buf);
+	return ork_prime_import_once(drm, dma_buf);
 }
