@@ -396,6 +396,59 @@ static inline bool product_untouched(const struct product *p)
 	return !product_wrong(p, (int32_t)(UNTOUCHED * 0x01010101u));
 }
 
+static inline const int8_t *product_b(const struct product *p, uint32_t k, uint32_t n)
+{
+	uint32_t block = n / 32 * (p->gemm.k / 32) + k / 32;
+
+	return (const int8_t *)p->bo.data + p->b + block * 1024 + n % 32 * 32 + k % 32;
+}
+
+/* Bytes of all values, other ones for each seed. */
+static inline void fill(uint8_t *bytes, uint32_t count, uint32_t *state)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		*state = *state * 1664525u + 1013904223u;	/* Numerical Recipes */
+		bytes[i] = *state >> 24;
+	}
+}
+
+/* Other A and B for each seed, in place of ones; C untouched. */
+static inline void product_fill(const struct product *p, uint32_t seed)
+{
+	fill(p->bo.data + p->a, p->gemm.m * p->gemm.k, &seed);
+	fill(p->bo.data + p->b, p->gemm.k * p->gemm.n, &seed);
+	memset(p->bo.data + p->c, UNTOUCHED, product_c_bytes(p));
+}
+
+/* Elements of C that are not what the formula makes of A and B. */
+static inline uint32_t product_errors(const struct product *p)
+{
+	const int32_t *c = (const int32_t *)(p->bo.data + p->c);
+	const int8_t *a = (const int8_t *)p->bo.data + p->a;
+	uint32_t errors = 0;
+
+	for (uint32_t i = 0; i < p->gemm.m * p->gemm.n; i++) {
+		uint32_t m = i / p->gemm.n, n = i % p->gemm.n;
+		int32_t sum = 0;
+
+		for (uint32_t k = 0; k < p->gemm.k; k++)
+			sum += a[m * p->gemm.k + k] * *product_b(p, k, n);
+		errors += c[i] != sum;
+	}
+	return errors;
+}
+
+/* Another value for what program @index of the chain sets @reg to. */
+static inline void product_set(const struct product *p, uint32_t index, uint32_t reg,
+			       uint32_t value)
+{
+	uint64_t *words = product_program(p, index);
+
+	for (uint32_t i = 0; i < PROGRAM_REGS; i++)
+		if (ORK_REGCMD_REG(words[i]) == reg)
+			words[i] = regcmd(reg, value);
+}
+
 /*
  * Ends the chain behind program @index although the task goes on: the core waits for a program that
  * never comes.
