@@ -50,7 +50,7 @@
  * @ready: jobs whose dependencies have been met, and that are yet to be pushed to @sched
  * @push: pushes them
  * @pushed: jobs that @sched has, or is about to get, and has not handed on yet
- * @staged: jobs without unmet dependencies that wait for a core, oldest first
+ * @staged: jobs without unmet dependencies that wait for a core, by priority, oldest first
  * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
  * @dead: cores are gone; jobs end at once
  * @imports_lock: guards @imports

@@ -4,9 +4,9 @@
  *
  * The scheduler hands over jobs that wait for nothing but a core. They are bound late: a job is
  * staged until a core that it allows is idle, and an interrupt starts the next staged job on the
- * core that it just freed. Staged jobs are looked at oldest first. One whose address space is
- * attached to no idle core claims an IOMMU; from then on that IOMMU's cores start nothing else,
- * so a space waits for at most one job on each core.
+ * core that it just freed. Staged jobs are looked at by priority, oldest first. One whose address
+ * space is attached to no idle core claims an IOMMU; from then on that IOMMU's cores start nothing
+ * else, so a space waits for at most one job on each core.
  *
  * Jobs that ended go to a list that threads work off: there results are made visible and fences
  * signalled.
@@ -155,6 +155,17 @@ void ork_dispatch_end_locked(struct ork_job *job, int status)
 	list_move_tail(&job->link, &ork->ended);
 }
 
+/* Behind those of its own rank, before lower ones: the scheduler hands over more than can run. */
+static void ork_dispatch_stage_locked(struct ork_device *ork, struct ork_job *job)
+{
+	struct ork_job *other;
+
+	list_for_each_entry_reverse(other, &ork->staged, link)
+		if (other->rank >= job->rank)
+			break;
+	list_move(&job->link, &other->link);
+}
+
 static void ork_dispatch_take_locked(struct ork_job *job, int status)
 {
 	struct ork_device *ork = job->ofile->ork;
@@ -167,7 +178,7 @@ static void ork_dispatch_take_locked(struct ork_job *job, int status)
 	if (status) {
 		ork_dispatch_end_locked(job, status);
 	} else {
-		list_move_tail(&job->link, &ork->staged);
+		ork_dispatch_stage_locked(ork, job);
 		ork_dispatch_locked(ork);
 	}
 }

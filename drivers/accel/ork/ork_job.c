@@ -52,7 +52,7 @@ struct ork_out_sync {
  * struct ork_submit - a submit under way
  * @ofile: the caller
  * @file: the caller's handles
- * @entity: where its jobs queue
+ * @priority: enum drm_ork_priority
  * @jobs: its jobs
  * @job_outs: a syncobj for each job, or none
  * @num_jobs: of both
@@ -68,7 +68,7 @@ struct ork_out_sync {
 struct ork_submit {
 	struct ork_file *ofile;
 	struct drm_file *file;
-	struct drm_sched_entity *entity;
+	u32 priority;
 	struct ork_job **jobs;
 	struct ork_out_sync *job_outs;
 	u32 num_jobs;
@@ -316,8 +316,14 @@ static int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *
 static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
 			const struct drm_ork_job *args)
 {
+	static const unsigned int ranks[] = {
+		[DRM_ORK_PRIORITY_LOW] = 0,
+		[DRM_ORK_PRIORITY_NORMAL] = 1,
+		[DRM_ORK_PRIORITY_HIGH] = 2,
+	};
 	int ret;
 
+	job->rank = ranks[submit->priority];
 	ret = ork_job_check_scalars(job, args);
 	if (ret)
 		return ret;
@@ -331,7 +337,8 @@ static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
 	job->fence = ork_fence_create();
 	if (!job->fence)
 		return -ENOMEM;
-	ret = ork_compat_job_init(&job->base, submit->entity, submit->file);
+	ret = ork_compat_job_init(&job->base, &job->ofile->entities[submit->priority],
+				  submit->file);
 	job->scheduled = !ret;
 	return ret;
 }
@@ -854,6 +861,7 @@ int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct ork_submit submit = {
 		.ofile = ofile,
 		.file = file,
+		.priority = args->priority,
 	};
 	int ret, idx;
 
@@ -863,7 +871,6 @@ int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		return -EINVAL;
 	if (args->priority == DRM_ORK_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
 		return -EACCES;
-	submit.entity = &ofile->entities[args->priority];
 
 	if (READ_ONCE(ofile->refusal)) {
 		drm_dbg(drm, "the file is banned: its jobs hung too often\n");

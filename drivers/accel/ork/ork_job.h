@@ -52,6 +52,7 @@ struct ork_job_bo {
  * @unmet: how many of them have not signalled; 0: it is ready
  * @waits: it is in ork->waiting; under ork->lock
  * @cancelled: it ends, or has ended, without the dispatcher; under ork->lock
+ * @rank: of its priority; a job of a higher one is staged before it
  * @core_mask: cores that may run it
  * @timeout: jiffies that it may go without finishing a program
  * @link: in ork->waiting, ready, pushed, staged or ended; under ork->lock
@@ -80,6 +81,7 @@ struct ork_job {
 	atomic_t unmet;
 	bool waits;
 	bool cancelled;
+	unsigned int rank;
 	u32 core_mask;
 	unsigned long timeout;
 
