@@ -2,7 +2,7 @@
 # The kselftest suites, for the emulated board and for real ones. On the host, those that use the
 # library run on the NPU model as unit tests.
 
-KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_prime ork_seen
+KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen
 LIB_SUITES := ork_matmul ork_cores
 SUITE_SCRIPTS := run-suites ork_train_gate
 GOLDEN := $(B)/selftests/golden.inc
@@ -10,7 +10,7 @@ GOLDEN := $(B)/selftests/golden.inc
 ALL += $(addprefix $(B)/bin/,$(KERNEL_SUITES) $(LIB_SUITES) $(SUITE_SCRIPTS))
 
 # The harness is not ours to warn about.
-SUITE_CFLAGS = -isystem $(KSELFTEST) -Ilib -Imodel/qemu -I$(B)/selftests
+SUITE_CFLAGS = -isystem $(KSELFTEST) -Ilib -Imodel/qemu -Imodel/npu -I$(B)/selftests
 
 $(GOLDEN): selftests/golden/variants.awk selftests/golden/matmul.tsv
 	@mkdir -p $(@D)

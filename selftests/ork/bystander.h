@@ -16,6 +16,8 @@
 #define BYSTANDERS		2
 /* Against hanging for ever; no bound on what is measured. */
 #define BYSTANDER_PATIENCE	(60 * SECOND)
+/* Of their jobs: never to be met, though an emulated core may stand still while its host is busy. */
+#define BYSTANDER_TIMEOUT_MS	4000
 
 /* Shared by all processes. */
 struct bystanders {
@@ -40,6 +42,7 @@ static inline int bystander_jobs(struct bystanders *all, uint32_t number, uint32
 	for (uint32_t i = 0; i < count && !error && !all->stop; i++) {
 		struct drm_ork_job job = product_job(&p, all->core_mask);
 
+		job.timeout_ms = BYSTANDER_TIMEOUT_MS;
 		product_fill(&p, 1000 * number + all->each[number].jobs);
 		error = run_job(fd, &job);
 		if (!error && product_errors(&p))
@@ -92,7 +95,10 @@ static inline uint32_t bystanders_count(const struct bystanders *all)
 	return jobs;
 }
 
-/* Until each has finished two more jobs: the second was submitted after the call. False if one does not. */
+/*
+ * Until each has finished two more jobs, of which the second was submitted after the call. False if
+ * one does not.
+ */
 static inline bool bystanders_progress(const struct bystanders *all)
 {
 	int64_t end = now_ns() + BYSTANDER_PATIENCE;
