@@ -41,7 +41,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell modules install clean help FORCE
+.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket modules install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -105,6 +105,11 @@ vm vm-shell: setup
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
 	@selftests/vm/vm.sh --kernel $(KERNEL) $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
 
+# On time that no load of this machine stretches: rocket gives a job half a second, and then resets.
+rocket:
+	@$(MAKE) --no-print-directory KERNEL=debug VMFLAGS='--module rocket --icount' \
+		TEST='run-suites rocket_int8' vm
+
 ifeq ($(ARCH),arm64)
 $(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
@@ -147,6 +152,7 @@ help:
 	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
+	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo
 	@echo 'make               library, tools and tests for this machine'
 	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'

@@ -31,6 +31,18 @@ $(addprefix $(B)/bin/,$(SUITE_SCRIPTS)): $(B)/bin/%: selftests/ork/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 
+# Programs for mainline's rocket, whose interface comes with the kernel that has it.
+ifneq ($(and $(KERNEL_SOURCE),$(wildcard $(KERNEL_SOURCE)/include/uapi/drm/rocket_accel.h)),)
+ROCKET_PROGRAMS := rocket_int8
+ALL += $(addprefix $(B)/bin/,$(ROCKET_PROGRAMS))
+
+$(B)/selftests/rocket/%.o: CFLAGS += $(SUITE_CFLAGS) -idirafter $(KERNEL_SOURCE)/include/uapi
+
+$(addprefix $(B)/bin/,$(ROCKET_PROGRAMS)): $(B)/bin/%: $(B)/selftests/rocket/%.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< $(LDFLAGS)
+endif
+
 ifeq ($(ARCH),host)
 # Each with a cache that keeps dirty lines, and with one that evicts them at every chance.
 LIB_SUITE_TESTS := $(addprefix $(B)/selftests/san/,$(LIB_SUITES) $(LIB_SUITES:%=%_evict))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Boots a kernel on the emulated board, with ork.ko loaded, and runs a command in it.
+# Boots a kernel on the emulated board, loads a driver of the NPU, and runs a command in it.
 set -euo pipefail
 
 usage() {
@@ -8,25 +8,29 @@ usage() {
 		usage: vm.sh [OPTION]... -- COMMAND [ARGUMENT]...
 		  --kernel stock|debug            Debian's own, or one built from source (default stock)
 		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
+		  --module ork|rocket|none        the NPU's driver; rocket is mainline's, which only
+		                                  kernels built from source have (default ork)
 		  --binding mainline|vendor       of the NPU in the device tree (default mainline)
 		  --latency-us N                  time added to each program (default 0)
 		  --memory MB                     guest RAM (default 1024)
 		  --smp N                         CPUs (default 2)
 		  --seed N                        of the evictions (default 1)
+		  --icount                        a nanosecond of the guest is one instruction, however
+		                                  busy this machine is; all CPUs take turns on one here
 		  --out DIR                       what the guest sees as /out; gets dmesg, console and
 		                                  npu-log too (default build/vm)
 		  --timeout S                     default 300
 		  --append STRING                 more for the kernel's command line
 		  --shell                         keep the terminal, for an interactive command
 		Exit status: COMMAND's; 124 out of time; 125 the guest did not come to its end;
-		123 COMMAND succeeded, but the kernel complained or ork.ko did not unload.
+		123 COMMAND succeeded, but the kernel complained or the driver did not unload.
 	END
 	exit 2
 }
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-kernel=stock cache=strict binding=mainline latency=0 memory=1024 smp=2 seed=1
-out=$top/build/vm limit=300 append='' shell=
+kernel=stock cache=strict module=ork binding=mainline latency=0 memory=1024 smp=2 seed=1
+out=$top/build/vm limit=300 append='' shell='' icount=()
 board=$top/build/host/libork-board.so
 env=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
@@ -40,6 +44,7 @@ parse() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--shell) shell=1; shift; continue ;;
+		--icount) icount=(-icount "shift=0,sleep=off"); shift; continue ;;
 		--) shift; break ;;
 		--*) [ $# -ge 2 ] || usage ;;
 		*) break ;;
@@ -50,6 +55,7 @@ parse() {
 		case $1 in
 		--kernel) kernel=$2 ;;
 		--cache) cache=$2 ;;
+		--module) module=$2 ;;
 		--binding) binding=$2 ;;
 		--latency-us) latency=$2 ;;
 		--memory) memory=$2 ;;
@@ -83,9 +89,9 @@ start_qemu() {
 		setpriv --pdeathsig KILL env LD_PRELOAD="$board" qemu-system-aarch64 \
 		-M "rk3588-npu,cache=$cache,binding=$binding,npu-latency-us=$latency,seed=$seed" \
 		-M "npu-log=${out//,/,,}/npu-log" \
-		-cpu cortex-a76 -smp "$smp" -m "$memory" -display none -monitor none -nic none -no-reboot \
+		-cpu cortex-a76 -smp "$smp" -m "$memory" "${icount[@]}" -display none -monitor none -nic none -no-reboot \
 		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
-		-append "console=ttyAMA0 panic=-1 log_buf_len=4M $append" \
+		-append "console=ttyAMA0 panic=-1 log_buf_len=4M npu_module=$module $append" \
 		-serial "file:${out//,/,,}/console" -device virtio-serial-pci \
 		-chardev "stdio,id=terminal,signal=$signals" -device virtconsole,chardev=terminal \
 		-virtfs "local,path=${out//,/,,},mount_tag=out,security_model=none" \
