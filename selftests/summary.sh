@@ -37,11 +37,16 @@ build() {
 		_ "${make[@]}" "$@"
 }
 
-# guest NAME OPTION...
+# guest NAME OPTION... [-- SUITE...]
 guest() {
-	local name=$1
+	local name=$1 options=()
 	shift
-	part "guest-$name" selftests/vm/vm.sh "$@" --out "build/vm-$name" --timeout 900 -- run-suites
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift $(($# > 0))
+	part "guest-$name" selftests/vm/vm.sh "${options[@]}" --out "build/vm-$name" --timeout 1200 -- run-suites "$@"
 }
 
 count() {
@@ -56,12 +61,16 @@ build guest ARCH=arm64 guest
 build debug-guest ARCH=arm64 KERNEL=debug guest
 part harness selftests/check/harness.sh
 part static selftests/check/check.sh
+part kernels selftests/check/kernels.sh
 part unit "${make[@]}" ARCH=host unit
-for cache in strict evict coherent; do
-	guest "$cache" --cache "$cache"
+guest strict
+# The suites for which it matters what the caches do.
+for cache in evict coherent; do
+	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_uapi ork_submit ork_sync ork_prime ork_train_gate
 done
 guest vendor --binding vendor
-guest debug --kernel debug
+guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime ork_seen ork_lifetime
+guest rocket --kernel debug --module rocket --icount -- rocket_int8
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
 part mutate selftests/mutate/run.sh

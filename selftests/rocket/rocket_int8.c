@@ -85,7 +85,7 @@ static uint32_t wrong(const struct rocket_product *p)
 /* --- the product by rocket -------------------------------------------------------------------- */
 
 /* All of int8, and another sequence for each seed. */
-static void fill(uint8_t *data, uint64_t bytes, uint32_t seed)
+static void fill_from(uint8_t *data, uint64_t bytes, uint32_t seed)
 {
 	uint32_t state = seed * 2654435761u + 1;
 
@@ -105,8 +105,8 @@ static int write_matrices(int fd, struct rocket_product *p, uint32_t seed)
 		error = rocket_prep(fd, objects[i]);
 	if (error)
 		return error;
-	fill(p->a.data, p->gemm.m * p->gemm.k, seed);
-	fill(p->b.data, p->panels * rocket_panel_b_bytes(p), seed + 1);
+	fill_from(p->a.data, p->gemm.m * p->gemm.k, seed);
+	fill_from(p->b.data, p->panels * rocket_panel_b_bytes(p), seed + 1);
 	memset(p->c.data, UNTOUCHED, p->c.size);
 	for (size_t i = 0; i < ARRAY_LENGTH(objects) && !error; i++)
 		error = rocket_fini(fd, objects[i]);
