@@ -652,7 +652,7 @@ TEST_F_TIMEOUT(hang, leaves_the_other_cores_to_others, 120)
 /* --- timeouts: case 71 ------------------------------------------------------------------------ */
 
 #define SHORT_MS	60
-#define LONG_MS		2000
+#define LONG_MS		6000
 
 TEST_F_TIMEOUT(hang, is_found_by_each_jobs_own_timeout, 120)
 {
