@@ -25,9 +25,12 @@
 	holds_;								\
 })
 
-/* With SLOW_US a program, SLOW_PROGRAMS make a job long enough to be looked at. */
-#define SLOW_US		10000
-#define SLOW_PROGRAMS	50
+/*
+ * With SLOW_US a program, SLOW_PROGRAMS make a job that goes on until it has been looked at, on a
+ * loaded host too. board_behave() lets it end.
+ */
+#define SLOW_US		50000
+#define SLOW_PROGRAMS	400
 
 FIXTURE(seen) {
 	int fd;
@@ -151,7 +154,7 @@ TEST_F(seen, sync_file_keeps_the_module_that_its_names_come_from)
 	ASSERT_LE(0, self->fd);
 }
 
-/* --- fdinfo ------------------------------------------------------------------------------------ */
+/* --- fdinfo ----------------------------------------------------------------------------------- */
 
 struct fdinfo {
 	char driver[16];
@@ -228,6 +231,8 @@ TEST_F(seen, fdinfo_tells_the_memory_of_a_file)
 	close(other);
 }
 
+#define MIN_SAMPLES	20
+
 /* A file's times, and between which moments they were read. */
 struct sample {
 	int64_t before, after;
@@ -263,7 +268,7 @@ static unsigned int cores_that_lie(const struct sample *earlier, const struct sa
  * One core runs well, one hangs, one has nothing to do, and they are looked at all the while and
  * after.
  */
-TEST_F(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock)
+TEST_F_TIMEOUT(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock, 120)
 {
 	const int64_t timeout = 300 * (SECOND / 1000);
 	uint32_t good_done, bad_done = 0, cores = self->info.num_cores;
@@ -290,10 +295,10 @@ TEST_F(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock)
 		now = sample(self->fd);
 		lies += cores_that_lie(&last, &now, cores) + cores_that_lie(&first, &now, cores);
 		last = now;
-		samples++;
+		if (++samples >= MIN_SAMPLES && !is_busy(self->fd, bad_done))
+			board_behave(self->board);
 	}
 	EXPECT_EQ(0u, lies);
-	EXPECT_LT(10u, samples);
 	EXPECT_EQ(0, job_status(self->fd, good_done));
 	EXPECT_EQ(-ETIMEDOUT, job_status(self->fd, bad_done));
 
@@ -301,7 +306,7 @@ TEST_F(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock)
 	EXPECT_EQ(0u, cores_that_lie(&last, &now, cores));
 	/* The counter of the file has completed chains alone, of which there is one. */
 	EXPECT_EQ((int64_t)file_counters(self->fd).busy_ns, now.info.busy_ns[0]);
-	EXPECT_LE(SLOW_US * 1000ll * SLOW_PROGRAMS, now.info.busy_ns[0]);
+	EXPECT_LE(timeout / 2, now.info.busy_ns[0]);
 	EXPECT_LE(timeout / 2, now.info.busy_ns[1]);
 	EXPECT_EQ(0, now.info.busy_ns[2]);
 	/* What is idle costs nothing. */
@@ -432,6 +437,7 @@ TEST_F(seen, live_counts_a_job_while_it_is_one)
 	EXPECT_EQ(1, live(JOBS));
 	EXPECT_EQ(1, live(FENCES));
 	EXPECT_TRUE(SOON(live(ATTACHMENTS) == 1));
+	board_behave(self->board);
 	EXPECT_EQ(0, job_status(self->fd, done));
 	EXPECT_TRUE(SOON(live(JOBS) == 0));
 	/* The syncobj has it still. */
@@ -462,7 +468,7 @@ static void untidy_client(uint32_t cores)
 	kill(getpid(), SIGKILL);
 }
 
-TEST_F(seen, nothing_lives_on_when_all_clients_are_gone)
+TEST_F_TIMEOUT(seen, nothing_lives_on_when_all_clients_are_gone, 120)
 {
 	NEED_DEBUGFS;
 	for (unsigned int i = 0; i < 3; i++) {
@@ -483,7 +489,7 @@ TEST_F(seen, nothing_lives_on_when_all_clients_are_gone)
 	ASSERT_LE(0, self->fd);
 }
 
-/* --- debugfs: who does what --------------------------------------------------------------------- */
+/* --- debugfs: who does what ------------------------------------------------------------------- */
 
 #define TEXT_BYTES	65536
 
@@ -554,6 +560,7 @@ TEST_F(seen, debugfs_tells_who_holds_a_core)
 	EXPECT_TRUE(SOON((later = core_seen(core)).program > first.program || later.task < 0));
 	EXPECT_LT(first.program, later.program);
 	EXPECT_STREQ("idle", core_seen(0).state);
+	board_behave(self->board);
 	EXPECT_EQ(0, job_status(self->fd, done));
 
 	counters = core_counters(self->fd, core);
@@ -602,7 +609,7 @@ TEST_F(seen, debugfs_tells_how_far_the_jobs_of_a_client_are)
 	submit.jobs = ARRAY(&jobs[3], 1);
 	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_ORK_SUBMIT, &submit));
 	EXPECT_TRUE(SOON(jobs_are(1, 2, 1)));
-	EXPECT_TRUE(SOON(jobs_are(1, 1, 1)));
+	board_behave(self->board);
 	EXPECT_EQ(0, job_status(self->fd, done[3]));
 	EXPECT_TRUE(jobs_are(0, 0, 0));
 }
@@ -637,7 +644,7 @@ TEST_F(seen, debugfs_tells_which_addresses_are_taken)
 	EXPECT_NE(NULL, strstr(debugfs_text("vms"), "iommus 0x1 client"));
 }
 
-/* --- tracepoints -------------------------------------------------------------------------------- */
+/* --- tracepoints ------------------------------------------------------------------------------ */
 
 #define TRACING		"/sys/kernel/tracing"
 /* An instance of our own: nobody else's events, and nobody else's settings. */
@@ -905,7 +912,7 @@ static long long dumped(const char *dump, const char *name)
 	return value;
 }
 
-TEST_F(seen, coredump_tells_which_job_hung_and_where)
+TEST_F_TIMEOUT(seen, coredump_tells_which_job_hung_and_where, 120)
 {
 	uint32_t core = self->info.num_cores - 1;
 	struct product bad;
@@ -940,7 +947,7 @@ TEST_F(seen, coredump_tells_which_job_hung_and_where)
 	EXPECT_EQ(NULL, strstr(dump, "\nprogram 1 "));
 }
 
-TEST_F(seen, coredump_has_the_program_that_was_running)
+TEST_F_TIMEOUT(seen, coredump_has_the_program_that_was_running, 120)
 {
 	struct product bad;
 	const char *dump;
@@ -959,7 +966,7 @@ TEST_F(seen, coredump_has_the_program_that_was_running)
 	EXPECT_EQ(NULL, strstr(dump, "\nprogram 4 "));
 }
 
-TEST_F(seen, coredump_has_the_extents_of_the_job)
+TEST_F_TIMEOUT(seen, coredump_has_the_extents_of_the_job, 120)
 {
 	struct product bad;
 	const char *dump;
@@ -998,7 +1005,7 @@ static const char *coredump_of_fault(int fd, struct product *p)
 	       dump : NULL;
 }
 
-TEST_F(seen, coredump_tells_the_address_that_faulted)
+TEST_F_TIMEOUT(seen, coredump_tells_the_address_that_faulted, 120)
 {
 	struct product bad;
 	const char *dump;
@@ -1021,8 +1028,8 @@ TEST_F(seen, coredump_tells_the_address_that_faulted)
 	EXPECT_EQ((long long)end + 32, dumped(dump, "fault read"));
 }
 
-/* What the CPU writes to such an object does not go through the cache by which the kernel reads it. */
-TEST_F(seen, coredump_has_the_words_of_a_write_combined_program)
+/* What the CPU writes to such an object does not pass the cache by which the kernel reads it. */
+TEST_F_TIMEOUT(seen, coredump_has_the_words_of_a_write_combined_program, 120)
 {
 	struct product bad;
 	struct bo program;
@@ -1054,7 +1061,7 @@ TEST_F(seen, coredump_has_the_words_of_a_write_combined_program)
 
 /* --- the log ---------------------------------------------------------------------------------- */
 
-/* Whether the job fails as expected, and the kernel then says so. It may have said too much before. */
+/* Whether the job fails as expected, and the kernel says so, if it has not said too much before. */
 static bool log_tells(int fd, struct product *p, int expected, const char *text)
 {
 	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -1074,7 +1081,7 @@ static bool log_tells(int fd, struct product *p, int expected, const char *text)
 	return told;
 }
 
-TEST_F(seen, log_tells_why_a_job_failed)
+TEST_F_TIMEOUT(seen, log_tells_why_a_job_failed, 120)
 {
 	long long client = fdinfo(self->fd).client;
 	struct product hangs, faults;
@@ -1097,7 +1104,7 @@ TEST_F(seen, log_tells_why_a_job_failed)
 	EXPECT_TRUE(SOON(log_tells(self->fd, &faults, -EFAULT, line)));
 }
 
-/* --- debugfs: and then the device goes ---------------------------------------------------------- */
+/* --- debugfs: and then the device goes -------------------------------------------------------- */
 
 #define NODES		"/sys/bus/platform/drivers/ork-node"
 
