@@ -9,6 +9,8 @@ PACKAGES=(
 	libglib2.0-dev libpixman-1-dev libfdt-dev
 	# unpacking, the initramfs
 	cpio xz-utils util-linux
+	# a kernel from source, with flex and bison
+	bc make
 )
 
 # dpkg-query fails when it does not know one of them, and lists the others all the same.
