@@ -11,7 +11,7 @@ B := build/$(ARCH)
 PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(shell uname -r)/build
 CACHE := $(or $(ORK_CACHE),$(HOME)/.cache/ork)
-# Of the emulated board: stock (Debian's own), or one that set-up builds from source, as debug.
+# Of the emulated board: stock (Debian's own), or one that set-up builds from source: debug or bench.
 KERNEL ?= stock
 export KERNEL
 # Where set-up keeps the kernels, their headers and QEMU's: absent on a board, which needs none of them.
@@ -41,7 +41,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket modules install clean help FORCE
+.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel modules install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -110,6 +110,12 @@ rocket:
 	@$(MAKE) --no-print-directory KERNEL=debug VMFLAGS='--module rocket --icount' \
 		TEST='run-suites rocket_int8' vm
 
+bench-kernel:
+	@selftests/env/setup.sh bench
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=bench guest
+	@selftests/bench/bench-kernel.sh
+
 ifeq ($(ARCH),arm64)
 $(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
@@ -153,6 +159,7 @@ help:
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
+	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
 	@echo
 	@echo 'make               library, tools and tests for this machine'
 	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'

@@ -31,16 +31,27 @@ $(addprefix $(B)/bin/,$(SUITE_SCRIPTS)): $(B)/bin/%: selftests/ork/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 
-# Programs for mainline's rocket, whose interface comes with the kernel that has it.
-ifneq ($(and $(KERNEL_SOURCE),$(wildcard $(KERNEL_SOURCE)/include/uapi/drm/rocket_accel.h)),)
-ROCKET_PROGRAMS := rocket_int8
-ALL += $(addprefix $(B)/bin/,$(ROCKET_PROGRAMS))
+# What talks to mainline's rocket: for the emulated board, with a kernel whose source has that interface.
+ROCKET_UAPI := $(KERNEL_SOURCE)/include/uapi
+ifneq ($(and $(filter arm64,$(ARCH)),$(KERNEL_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
+BENCH_OBJS := $(patsubst %.c,$(B)/%.o,$(wildcard selftests/bench/*.c))
+ALL += $(B)/bin/rocket_int8 $(B)/bin/bench $(B)/bin/bench-drivers
 
-$(B)/selftests/rocket/%.o: CFLAGS += $(SUITE_CFLAGS) -idirafter $(KERNEL_SOURCE)/include/uapi
+$(B)/selftests/rocket/%.o $(BENCH_OBJS): CFLAGS += $(SUITE_CFLAGS) -idirafter $(ROCKET_UAPI)
+# No suite: the harness, which is for programs of one file, is as if it had been included.
+$(BENCH_OBJS): CFLAGS += -D__KSELFTEST_HARNESS_H
 
-$(addprefix $(B)/bin/,$(ROCKET_PROGRAMS)): $(B)/bin/%: $(B)/selftests/rocket/%.o
+$(B)/bin/rocket_int8: $(B)/selftests/rocket/rocket_int8.o
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(LDFLAGS)
+
+$(B)/bin/bench: $(BENCH_OBJS)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS) -Wl,--wrap=ioctl
+
+$(B)/bin/bench-drivers: selftests/bench/bench-drivers
+	@mkdir -p $(@D)
+	install -m 755 $< $@
 endif
 
 ifeq ($(ARCH),host)

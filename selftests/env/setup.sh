@@ -5,7 +5,7 @@
 # name of a configuration, NAME-kernel.config, it also builds a newer kernel from source and writes
 # env-NAME.mk.
 # Does nothing, and needs no network, when all of it stands. To take newer versions, remove the cache.
-# usage: setup.sh [debug]
+# usage: setup.sh [debug|bench]...
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Sourced by setup.sh: the newest kernel that is offered as a source, built for the emulated board from a
-# configuration of this folder. It has mainline's rocket, and what watches a driver.
+# configuration of this folder. It has mainline's rocket, and, as debug, what watches a driver.
 
 newest_source() {
 	private_apt apt-cache pkgnames linux-source- | sed -nE 's/^linux-source-([0-9]+\.[0-9]+)$/\1/p' |
@@ -23,6 +23,17 @@ fetch_kernel_source() {
 	fetch "$NEW_SOURCE"
 	say "unpacking"
 	unpacked "$NEW_SOURCE_DIR" unpack_whole_source
+}
+
+# The debug kernel's is written out. Any other has the same machine, programs and drivers, and says what it
+# has instead of the watching.
+config_lines() {
+	if [ "$KIND" = debug ]; then
+		cat "$here/debug-kernel.config"
+	else
+		sed '/^# what watches the driver/,$d' "$here/debug-kernel.config"
+		cat "$here/$KIND-kernel.config"
+	fi
 }
 
 # An option that a newer kernel has renamed or hidden would be lost without a word.
@@ -63,7 +74,8 @@ write_source_env() {
 # setup_source_kernel KIND: builds KIND-kernel.config and writes env-KIND.mk, unless both stand.
 setup_source_kernel() {
 	local env
-	KIND=$1 CONFIG=$here/$1-kernel.config env=$CACHE/env-$1.mk
+	KIND=$1 CONFIG=$CACHE/$1-kernel.config env=$CACHE/env-$1.mk
+	config_lines >"$CONFIG"
 	CONFIG_SUM=$(sha256sum "$CONFIG" | cut -c1-12)
 	if grep -qxF "KERNEL_CONFIG=$CONFIG_SUM" "$env" 2>/dev/null &&
 		[ -e "$(sed -n 's/^KERNEL_IMAGE=//p' "$env")" ]; then

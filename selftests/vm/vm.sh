@@ -6,7 +6,7 @@ set -euo pipefail
 usage() {
 	cat <<-END
 		usage: vm.sh [OPTION]... -- COMMAND [ARGUMENT]...
-		  --kernel stock|debug            Debian's own, or one built from source (default stock)
+		  --kernel stock|debug|bench      Debian's own, or one built from source (default stock)
 		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
 		  --module ork|rocket|none        the NPU's driver; rocket is mainline's, which only
 		                                  kernels built from source have (default ork)
