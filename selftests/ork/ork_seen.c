@@ -1081,27 +1081,38 @@ static bool log_tells(int fd, struct product *p, int expected, const char *text)
 	return told;
 }
 
+/* The log takes ten lines in five seconds: more than ten tries may be needed. */
+static bool set_hang_limit(const char *limit)
+{
+	int fd = open("/sys/module/ork/parameters/hang_limit", O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, limit, strlen(limit)) > 0;
+
+	close(fd);
+	return done;
+}
+
 TEST_F_TIMEOUT(seen, log_tells_why_a_job_failed, 120)
 {
 	long long client = fdinfo(self->fd).client;
 	struct product hangs, faults;
 	char line[256];
 
-	if (access("/dev/kmsg", R_OK))
+	if (access("/dev/kmsg", R_OK) || !set_hang_limit("0"))
 		SKIP(return, "needs /dev/kmsg, and root");
-	ASSERT_EQ(0, hanging_product(self->fd, &hangs));
+	EXPECT_EQ(0, hanging_product(self->fd, &hangs));
 	snprintf(line, sizeof(line),
 		 "core 0: job of client %lld hung (-110) in task 0 of 1 after 1 of 3 programs, pc %#llx",
 		 client, (unsigned long long)hangs.bo.iova);
 	EXPECT_TRUE(SOON(log_tells(self->fd, &hangs, -ETIMEDOUT, line)));
 
-	ASSERT_EQ(0, product_create(self->fd, &faults, 1, 32, 32, 1));
+	EXPECT_EQ(0, product_create(self->fd, &faults, 1, 32, 32, 1));
 	faults.gemm.c = faults.bo.iova + faults.bo.size;
 	product_emit(&faults);
 	snprintf(line, sizeof(line),
 		 "core 0: job of client %lld faulted (-14) in task 0 of 1 after 0 of 1 programs, pc %#llx, write fault at %#llx",
 		 client, (unsigned long long)faults.bo.iova, (unsigned long long)faults.gemm.c);
 	EXPECT_TRUE(SOON(log_tells(self->fd, &faults, -EFAULT, line)));
+	EXPECT_TRUE(set_hang_limit("10"));
 }
 
 /* --- debugfs: and then the device goes -------------------------------------------------------- */
