@@ -923,6 +923,12 @@ static void trace_fences(bool on)
 	write_text("/sys/kernel/debug/tracing/events/dma_fence/enable", on ? "1" : "0");
 }
 
+/* Later kernels answer for a signalled fence themselves. */
+static bool is_name(const char *name, const char *theirs)
+{
+	return !strcmp(name, "ork") || !strcmp(name, theirs);
+}
+
 /* case 68 */
 TEST_F(lifetime, names_of_a_fence_outlive_file_and_device)
 {
@@ -942,12 +948,12 @@ TEST_F(lifetime, names_of_a_fence_outlive_file_and_device)
 	close(self->fd);
 	EXPECT_EQ(-ENODEV, sync_file_end(file));
 	EXPECT_EQ(0, sync_file_fence(file, &fence));
-	EXPECT_STREQ("ork", fence.driver_name);
-	EXPECT_STREQ("ork", fence.obj_name);
+	EXPECT_TRUE(is_name(fence.driver_name, "detached-driver"));
+	EXPECT_TRUE(is_name(fence.obj_name, "signaled-timeline"));
 	read_names_of_fences();
 	EXPECT_EQ(0, node_bind(&self->nodes, 0));
 	EXPECT_EQ(0, sync_file_fence(file, &fence));
-	EXPECT_STREQ("ork", fence.driver_name);
+	EXPECT_TRUE(is_name(fence.driver_name, "detached-driver"));
 	close(file);
 	trace_fences(false);
 }
@@ -1175,14 +1181,18 @@ static int prepare_round(const FIXTURE_DATA(lifetime) *self, int fd, unsigned in
 	return error;
 }
 
-#define UNBIND_ROUNDS	100
+/* A kernel that watches everything takes ten times as long, and sees it the first time. */
+static unsigned int rounds(unsigned int wanted)
+{
+	return access("/sys/kernel/debug/kmemleak", F_OK) ? wanted : (wanted + 9) / 10;
+}
 
 /* case 58, case 91 */
-TEST_F_TIMEOUT(lifetime, device_may_go_and_come_again_and_again_under_its_clients, 180)
+TEST_F_TIMEOUT(lifetime, device_may_go_and_come_again_and_again_under_its_clients, 240)
 {
 	NEED_BOARD(self->board);
 	NEED_NODES(self);
-	for (unsigned int round = 0; round < UNBIND_ROUNDS; round++) {
+	for (unsigned int round = 0; round < rounds(200); round++) {
 		uint32_t node = round % self->nodes.count;
 		int fd = device_open();
 
@@ -1223,7 +1233,7 @@ TEST_F_TIMEOUT(lifetime, device_that_can_be_opened_works, 120)
 	NEED_NODES(self);
 	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, client_start(&clients[i], early_client, NULL));
-	for (unsigned int round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < rounds(20); round++) {
 		uint32_t node = round % self->nodes.count;
 		char byte;
 
@@ -1316,7 +1326,7 @@ TEST_F_TIMEOUT(lifetime, module_may_go_and_come_again_and_again, 120)
 {
 	NEED_MODULE;
 	close(self->fd);
-	for (unsigned int round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < rounds(20); round++) {
 		ASSERT_TRUE(SOON(!module_remove()));
 		EXPECT_EQ(-ENODEV, device_open());
 		ASSERT_EQ(0, module_insert());
