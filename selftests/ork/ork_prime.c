@@ -1114,7 +1114,7 @@ TEST_F(refusal, import_rejects_what_is_no_dma_buf)
 	EXPECT_EQ(-EBADF, prime_import(self->fd, -1, &handle));
 }
 
-TEST_F(refusal, thousand_imports_leave_nothing)
+TEST_F_TIMEOUT(refusal, thousand_imports_leave_nothing, 240)
 {
 	int dma_buf;
 	struct bo bo;
