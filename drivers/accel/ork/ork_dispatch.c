@@ -294,8 +294,6 @@ void ork_dispatch_finish(struct ork_device *ork)
 
 	while ((job = ork_dispatch_pop_ended(ork)))
 		ork_job_end(job);
-	/* Those that waited for the jobs just ended. */
-	ork_jobs_push(ork);
 	dma_fence_end_signalling(cookie);
 }
 

@@ -295,11 +295,6 @@ static void ork_wq_release(struct drm_device *drm, void *data)
 	destroy_workqueue(data);
 }
 
-static void ork_push_work(struct work_struct *work)
-{
-	ork_jobs_push(container_of(work, struct ork_device, push));
-}
-
 /* What open files can reach lives as long as the DRM device. */
 static int ork_device_init(struct ork_device *ork)
 {
@@ -308,7 +303,7 @@ static int ork_device_init(struct ork_device *ork)
 	spin_lock_init(&ork->lock);
 	INIT_LIST_HEAD(&ork->waiting);
 	INIT_LIST_HEAD(&ork->ready);
-	INIT_WORK(&ork->push, ork_push_work);
+	INIT_WORK(&ork->push, ork_jobs_push);
 	INIT_LIST_HEAD(&ork->pushed);
 	INIT_LIST_HEAD(&ork->staged);
 	INIT_LIST_HEAD(&ork->ended);

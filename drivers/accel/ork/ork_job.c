@@ -480,16 +480,19 @@ static struct ork_job *ork_job_next_ready(struct ork_device *ork)
 
 /**
  * ork_jobs_push() - give the scheduler the jobs whose wait is over
- * @ork: the device
+ * @work: ork->push
  *
- * Context: process.
+ * Context: process; on the way to their fences' signals.
  */
-void ork_jobs_push(struct ork_device *ork)
+void ork_jobs_push(struct work_struct *work)
 {
+	struct ork_device *ork = container_of(work, struct ork_device, push);
+	bool cookie = dma_fence_begin_signalling();
 	struct ork_job *job;
 
 	while ((job = ork_job_next_ready(ork)))
 		ork_job_push(job);
+	dma_fence_end_signalling(cookie);
 }
 
 static void ork_jobs_take_locked(struct list_head *from, const struct ork_file *ofile,

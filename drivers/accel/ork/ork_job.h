@@ -5,6 +5,7 @@
 #include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/workqueue.h>
 
 #include <drm/gpu_scheduler.h>
 
@@ -98,7 +99,7 @@ extern const struct drm_sched_backend_ops ork_sched_ops;
 
 void ork_job_ready(struct ork_job *job);
 void ork_job_end(struct ork_job *job);
-void ork_jobs_push(struct ork_device *ork);
+void ork_jobs_push(struct work_struct *work);
 void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int status);
 int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
