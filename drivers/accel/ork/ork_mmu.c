@@ -139,10 +139,10 @@ bool ork_vm_has_room(struct ork_vm *vm, u64 size)
 /*
  * Maps what the device sees of a table, all of it or nothing. Its DMA addresses are physical ones:
  * they were made for a device without an IOMMU. Its pages would not do: a bounced page lies
- * elsewhere, and an exporter may give none. A table of another length than the object's would
- * reach into the guard page, or leave a hole.
+ * elsewhere, and an exporter may give none. That it is as long as its object is known since it was
+ * indexed.
  */
-static int ork_vm_map_locked(struct ork_vm *vm, u64 iova, struct sg_table *sgt, u64 size)
+static int ork_vm_map_locked(struct ork_vm *vm, u64 iova, struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -151,17 +151,12 @@ static int ork_vm_map_locked(struct ork_vm *vm, u64 iova, struct sg_table *sgt, 
 
 	lockdep_assert_held(&vm->lock);
 	for_each_sgtable_dma_sg(sgt, sg, i) {
-		if (sg_dma_len(sg) > size - mapped)
-			ret = -EINVAL;
-		else
-			ret = ork_compat_iommu_map(vm->domain, iova + mapped, sg_dma_address(sg),
-						   sg_dma_len(sg), IOMMU_READ | IOMMU_WRITE);
+		ret = ork_compat_iommu_map(vm->domain, iova + mapped, sg_dma_address(sg),
+					   sg_dma_len(sg), IOMMU_READ | IOMMU_WRITE);
 		if (ret)
 			break;
 		mapped += sg_dma_len(sg);
 	}
-	if (!ret && mapped < size)
-		ret = -EINVAL;
 	if (ret && mapped)
 		iommu_unmap(vm->domain, iova, mapped);
 	return ret;
@@ -178,7 +173,7 @@ static int ork_mapping_map(struct ork_mapping *mapping)
 	ret = drm_mm_insert_node(&vm->mm, &mapping->node, size + ORK_GUARD_SIZE);
 	if (ret)
 		goto out;
-	ret = ork_vm_map_locked(vm, mapping->node.start, bo->sgt, size);
+	ret = ork_vm_map_locked(vm, mapping->node.start, bo->sgt);
 	if (ret)
 		drm_mm_remove_node(&mapping->node);
 out:
