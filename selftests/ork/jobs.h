@@ -265,4 +265,10 @@ static inline int sync_file_fence(int file, struct sync_fence_info *fence)
 	return call(file, SYNC_IOC_FILE_INFO, &info);
 }
 
+/* Later kernels answer for a signalled fence themselves. */
+static inline bool fence_is_named(const char *name, const char *theirs)
+{
+	return !strcmp(name, "ork") || !strcmp(name, theirs);
+}
+
 #endif

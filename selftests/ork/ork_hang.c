@@ -8,12 +8,13 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
-#include <linux/sync_file.h>
 #include <sys/utsname.h>
 #include <npu.h>
 #include "ork_test.h"
 #include "board.h"
 #include "bystander.h"
+#include "driver.h"
+#include "jobs.h"
 
 #define MILLISECOND	(SECOND / 1000)
 
@@ -365,21 +366,15 @@ static bool hangs_for(const struct scene *s, uint32_t core, enum npu_hang hang, 
 }
 
 /* Case 50: what those see of a job who wait for a file. The status, or the error of an ioctl. */
-static int sync_file_status(int fd, uint32_t syncobj)
+static int exported_status(int fd, uint32_t syncobj)
 {
-	struct drm_syncobj_handle handle = {
-		.handle = syncobj,
-		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
-		.fd = -1,
-	};
-	struct sync_file_info info = { 0 };
-	int error = call(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &handle);
+	int file = sync_file_export(fd, syncobj), status;
 
-	if (error)
-		return error;
-	error = call(handle.fd, SYNC_IOC_FILE_INFO, &info);
-	close(handle.fd);
-	return error ? error : info.status;
+	if (file < 0)
+		return file;
+	status = sync_file_status(file);
+	close(file);
+	return status;
 }
 
 /* The job on @bad ends with @status; all others end well. */
@@ -388,7 +383,7 @@ static void expect_one_to_fail(struct __test_metadata *_metadata, const struct s
 {
 	for (uint32_t i = 0; i < s->info.num_cores; i++) {
 		EXPECT_EQ(i == bad ? status : 0, job_status(s->fd, jobs->done[i]));
-		EXPECT_EQ(i == bad ? status : 1, sync_file_status(s->fd, jobs->done[i]));
+		EXPECT_EQ(i == bad ? status : 1, exported_status(s->fd, jobs->done[i]));
 		if (i != bad)
 			EXPECT_EQ(0u, product_wrong(&jobs->products[i], BAD_K));
 	}
@@ -465,16 +460,6 @@ FIXTURE_SETUP(hang)
 FIXTURE_TEARDOWN(hang)
 {
 	scene_teardown(_metadata, &self->scene);
-}
-
-/* A chain of three that hangs behind its first program. */
-static int hanging_product(int fd, struct product *p)
-{
-	int error = product_create(fd, p, 1, 64, 32, 3);
-
-	if (!error)
-		product_cut(p, 0);
-	return error;
 }
 
 /* Submits a job, of which @done tells the end. */
@@ -1084,31 +1069,18 @@ TEST_F_TIMEOUT(hang, costs_no_core_if_the_first_reset_fails, 120)
 	}
 }
 
-static int write_name(const char *path, const char *name)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), error = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, name, strlen(name)) < 0)
-		error = -errno;
-	close(fd);
-	return error;
-}
-
-#define NODE_DRIVER	"/sys/bus/platform/drivers/ork-node/"
-
 /* Takes the device down, and brings it up again. */
 static int bind_again(void)
 {
-	glob_t nodes;
-	int error = glob(NODE_DRIVER "*.npu", 0, NULL, &nodes) ? -ENOENT : 0;
+	struct nodes nodes;
+	int error;
 
-	for (size_t i = 0; !error && i < nodes.gl_pathc; i++)
-		error = write_name(NODE_DRIVER "unbind", strrchr(nodes.gl_pathv[i], '/') + 1);
-	for (size_t i = 0; !error && i < nodes.gl_pathc; i++)
-		error = write_name(NODE_DRIVER "bind", strrchr(nodes.gl_pathv[i], '/') + 1);
-	globfree(&nodes);
+	nodes_find(&nodes);
+	error = nodes.count ? 0 : -ENOENT;
+	for (uint32_t i = 0; !error && i < nodes.count; i++)
+		error = node_unbind(&nodes, i);
+	for (uint32_t i = 0; !error && i < nodes.count; i++)
+		error = node_bind(&nodes, i);
 	return error;
 }
 
@@ -1316,8 +1288,6 @@ TEST_F_TIMEOUT(loss, of_a_core_whose_iommu_never_stalls, 120)
 
 /* --- bans ------------------------------------------------------------------------------------- */
 
-#define HANG_LIMIT	"/sys/module/ork/parameters/hang_limit"
-
 FIXTURE(ban) {
 	struct scene scene;
 	char limit[16];		/* as it was */
@@ -1336,7 +1306,7 @@ FIXTURE_SETUP(ban)
 FIXTURE_TEARDOWN(ban)
 {
 	if (self->limit[0])
-		EXPECT_EQ(0, write_name(HANG_LIMIT, self->limit));
+		EXPECT_EQ(0, write_text(HANG_LIMIT, self->limit));
 	scene_teardown(_metadata, &self->scene);
 }
 
@@ -1344,7 +1314,7 @@ FIXTURE_TEARDOWN(ban)
 #define NEED_LIMIT(self, limit) do {						\
 	if (access(HANG_LIMIT, W_OK))						\
 		SKIP(return, "needs the right to set the module's hang_limit");	\
-	ASSERT_EQ(0, write_name(HANG_LIMIT, limit));				\
+	ASSERT_EQ(0, write_text(HANG_LIMIT, limit));				\
 } while (0)
 
 /* A hang from this file. The job's status, or why it was refused. */

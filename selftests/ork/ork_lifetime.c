@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include "ork_test.h"
 #include "board.h"
+#include "driver.h"
 #include "jobs.h"
 
 /* --- what exists ------------------------------------------------------------------------------ */
@@ -38,19 +39,6 @@ static const char *alive(void)
 	return count ? line : "";
 }
 
-/* 0 where ork is not a module. */
-static int module_references(void)
-{
-	FILE *file = fopen("/sys/module/ork/refcnt", "re");
-	int count = 0;
-
-	if (file && fscanf(file, "%d", &count) != 1)
-		count = -1;
-	if (file)
-		fclose(file);
-	return count;
-}
-
 /* Every mapping of the device keeps a file open. */
 static void unmap_everything(void)
 {
@@ -66,15 +54,9 @@ static void unmap_everything(void)
 		fclose(maps);
 }
 
-/* --- module and nodes ------------------------------------------------------------------------- */
+/* --- the module ------------------------------------------------------------------------------- */
 
 #define MODULE		"/modules/ork.ko"
-#define NODE_DRIVER	"/sys/bus/platform/drivers/ork-node/"
-
-static int module_remove(void)
-{
-	return syscall(SYS_delete_module, "ork", O_NONBLOCK) ? -errno : 0;
-}
 
 static int module_insert(void)
 {
@@ -86,49 +68,6 @@ static int module_insert(void)
 	close(file);
 	return error;
 }
-
-struct nodes {
-	uint32_t count;
-	char names[ORK_MAX_CORES][64];
-};
-
-/* Of a bound device. */
-static void nodes_find(struct nodes *nodes)
-{
-	glob_t paths;
-
-	memset(nodes, 0, sizeof(*nodes));
-	if (!glob(NODE_DRIVER "*/of_node", 0, NULL, &paths))
-		for (size_t i = 0; i < paths.gl_pathc && i < ORK_MAX_CORES; i++)
-			nodes->count += sscanf(paths.gl_pathv[i] + strlen(NODE_DRIVER), "%63[^/]",
-					       nodes->names[nodes->count]);
-	globfree(&paths);
-}
-
-static int write_text(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY | O_CLOEXEC);
-	int error = file < 0 || write(file, text, strlen(text)) < 0 ? -errno : 0;
-
-	if (file >= 0)
-		close(file);
-	return error;
-}
-
-static int node_unbind(const struct nodes *nodes, uint32_t node)
-{
-	return write_text(NODE_DRIVER "unbind", nodes->names[node]);
-}
-
-static int node_bind(const struct nodes *nodes, uint32_t node)
-{
-	return write_text(NODE_DRIVER "bind", nodes->names[node]);
-}
-
-#define NEED_NODES(self) do {							\
-	if (!(self)->nodes.count || access(NODE_DRIVER "unbind", W_OK))		\
-		SKIP(return, "needs root");					\
-} while (0)
 
 #define NEED_MODULE do {							\
 	if (access(MODULE, R_OK))						\
@@ -562,7 +501,7 @@ TEST_F_TIMEOUT(lifetime, many_jobs_leave_nothing_behind, 60)
 	struct drm_ork_job jobs[DRM_ORK_MAX_JOBS];
 	struct step step;
 
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	ASSERT_EQ(0, step_create(self->fd, &step, 1, 0));
 	for (unsigned int i = 0; i < ARRAY_LENGTH(jobs); i++)
 		jobs[i] = step.job;
@@ -923,12 +862,6 @@ static void trace_fences(bool on)
 	write_text("/sys/kernel/debug/tracing/events/dma_fence/enable", on ? "1" : "0");
 }
 
-/* Later kernels answer for a signalled fence themselves. */
-static bool is_name(const char *name, const char *theirs)
-{
-	return !strcmp(name, "ork") || !strcmp(name, theirs);
-}
-
 /* case 68 */
 TEST_F(lifetime, names_of_a_fence_outlive_file_and_device)
 {
@@ -937,7 +870,7 @@ TEST_F(lifetime, names_of_a_fence_outlive_file_and_device)
 	int file;
 
 	NEED_BOARD(self->board);
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	trace_fences(true);
 	ASSERT_EQ(0, gate_create(self->fd, self->board, &gate, 1));
 	ASSERT_EQ(0, gate_shut(self->board, &gate));
@@ -948,12 +881,12 @@ TEST_F(lifetime, names_of_a_fence_outlive_file_and_device)
 	close(self->fd);
 	EXPECT_EQ(-ENODEV, sync_file_end(file));
 	EXPECT_EQ(0, sync_file_fence(file, &fence));
-	EXPECT_TRUE(is_name(fence.driver_name, "detached-driver"));
-	EXPECT_TRUE(is_name(fence.obj_name, "signaled-timeline"));
+	EXPECT_TRUE(fence_is_named(fence.driver_name, "detached-driver"));
+	EXPECT_TRUE(fence_is_named(fence.obj_name, "signaled-timeline"));
 	read_names_of_fences();
 	EXPECT_EQ(0, node_bind(&self->nodes, 0));
 	EXPECT_EQ(0, sync_file_fence(file, &fence));
-	EXPECT_TRUE(is_name(fence.driver_name, "detached-driver"));
+	EXPECT_TRUE(fence_is_named(fence.driver_name, "detached-driver"));
 	close(file);
 	trace_fences(false);
 }
@@ -1057,7 +990,7 @@ TEST_F(lifetime, unbind_ends_jobs_in_every_state_and_leaves_memory_alone)
 	struct bo bo;
 
 	NEED_BOARD(self->board);
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	ASSERT_EQ(0, bo_create(self->fd, 16 * PAGE, &bo));
 	bo.data[0] = 0x5a;
 	ASSERT_EQ(0, jobs_in_every_state(self, steps, files));
@@ -1102,7 +1035,7 @@ TEST_F(lifetime, unbind_wakes_who_waits)
 	void *result;
 
 	NEED_BOARD(self->board);
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	ASSERT_EQ(0, gate_create(self->fd, self->board, &gate, 1));
 	ASSERT_EQ(0, gate_shut(self->board, &gate));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_ever, &gate));
@@ -1139,7 +1072,7 @@ TEST_F_TIMEOUT(lifetime, nodes_may_go_and_come_in_any_order, 60)
 	uint32_t count = self->nodes.count == ORK_MAX_CORES ? ARRAY_LENGTH(orders) : 1;
 
 	NEED_BOARD(self->board);
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	for (uint32_t i = 0; i < 2 * count; i++) {
 		int fd = device_open();
 		struct step gate;
@@ -1191,7 +1124,7 @@ static unsigned int rounds(unsigned int wanted)
 TEST_F_TIMEOUT(lifetime, device_may_go_and_come_again_and_again_under_its_clients, 240)
 {
 	NEED_BOARD(self->board);
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	for (unsigned int round = 0; round < rounds(200); round++) {
 		uint32_t node = round % self->nodes.count;
 		int fd = device_open();
@@ -1230,7 +1163,7 @@ TEST_F_TIMEOUT(lifetime, device_that_can_be_opened_works, 120)
 {
 	struct client clients[2];
 
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	for (unsigned int i = 0; i < 2; i++)
 		ASSERT_EQ(0, client_start(&clients[i], early_client, NULL));
 	for (unsigned int round = 0; round < rounds(20); round++) {
@@ -1258,7 +1191,7 @@ TEST_F(lifetime, exported_memory_outlives_file_and_device)
 	struct bo bo;
 	uint8_t *data;
 
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	ASSERT_EQ(0, bo_create(self->fd, 4 * PAGE, &bo));
 	memset(bo.data, 0x5a, bo.size);
 	export.handle = bo.handle;
@@ -1306,7 +1239,7 @@ TEST_F(lifetime, module_stays_while_a_fence_lives_though_its_device_is_gone)
 	int file;
 
 	NEED_MODULE;
-	NEED_NODES(self);
+	NEED_NODES(&self->nodes);
 	ASSERT_EQ(0, step_create(self->fd, &step, 1, 0));
 	ASSERT_EQ(0, step_run(&step));
 	file = sync_file_export(self->fd, step.out.handle);

@@ -5,17 +5,16 @@
  * what that writes, through a cache that does neither by itself.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
 #include "exporter/ork_exporter.h"
 #include "ork_test.h"
 #include "board.h"
+#include "driver.h"
 
 #define TO		DRM_ORK_EXTENT_TO_DEVICE
 #define FROM		DRM_ORK_EXTENT_FROM_DEVICE
@@ -63,16 +62,11 @@ static int bo_of_handle(int fd, uint32_t handle, struct bo *bo)
 {
 	struct drm_ork_bo_info info;
 	int error = bo_info(fd, handle, &info);
-	void *data;
 
 	if (error)
 		return error;
 	*bo = (struct bo){ handle, info.size, info.iova, info.mmap_offset, NULL };
-	data = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, bo->mmap_offset);
-	if (data == MAP_FAILED)
-		return -errno;
-	bo->data = data;
-	return 0;
+	return bo_map(fd, bo);
 }
 
 static int bo_import(int fd, int dma_buf, struct bo *bo)
@@ -360,19 +354,9 @@ TEST_F(export, object_named_twice_in_a_job_runs_once)
 static int primary_open(void)
 {
 	glob_t nodes;
-	int fd = -ENODEV;
 
 	glob("/dev/dri/card*", 0, NULL, &nodes);
-	for (size_t i = 0; i < nodes.gl_pathc; i++) {
-		fd = open(nodes.gl_pathv[i], O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && is_ork(fd))
-			break;
-		if (fd >= 0)
-			close(fd);
-		fd = -ENODEV;
-	}
-	globfree(&nodes);
-	return fd;
+	return open_first(&nodes);
 }
 
 /* case 10: a name gives a new handle each time. */
@@ -1149,42 +1133,13 @@ TEST_F(refusal, closed_file_leaves_nothing_of_its_imports)
 
 /* --- dma-bufs that outlive the device --------------------------------------------------------- */
 
-#define DRIVER	"/sys/bus/platform/drivers/ork-node/"
-
 FIXTURE(unbound) {
 	int fd;
-	char node[256];		/* of the first core */
+	struct nodes nodes;
 	struct bo bo;
 	int dma_buf;
 	uint8_t *data;
 };
-
-static int write_to(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t written;
-
-	if (fd < 0)
-		return -errno;
-	written = write(fd, text, strlen(text));
-	close(fd);
-	return written < 0 ? -errno : 0;
-}
-
-/* The name of some node that the driver holds. */
-static bool node_name(char *name, size_t size)
-{
-	DIR *folder = opendir(DRIVER);
-	struct dirent *entry;
-
-	name[0] = 0;
-	while (folder && !name[0] && (entry = readdir(folder)))
-		if (entry->d_type == DT_LNK && strcmp(entry->d_name, "module"))
-			snprintf(name, size, "%s", entry->d_name);
-	if (folder)
-		closedir(folder);
-	return name[0];
-}
 
 FIXTURE_SETUP(unbound)
 {
@@ -1197,32 +1152,27 @@ FIXTURE_SETUP(unbound)
 	ASSERT_LE(0, self->dma_buf);
 	self->data = dma_buf_map(self->dma_buf, BYTES);
 	ASSERT_NE(MAP_FAILED, self->data);
-	node_name(self->node, sizeof(self->node));
+	nodes_find(&self->nodes);
 }
 
 /* Whatever has failed, the next test has its device. */
 FIXTURE_TEARDOWN(unbound)
 {
-	if (self->node[0])
-		write_to(DRIVER "bind", self->node);
+	if (self->nodes.count)
+		node_bind(&self->nodes, 0);
 	close(self->fd);
 	close(self->dma_buf);
 }
-
-#define NEED_UNBIND(self) do {								\
-	if (!(self)->node[0] || access(DRIVER "unbind", W_OK))				\
-		SKIP(return, "needs root, to unbind the device");			\
-} while (0)
 
 /* case 19 */
 TEST_F(unbound, dma_buf_outlives_file_and_device)
 {
 	uint8_t *fresh;
 
-	NEED_UNBIND(self);
+	NEED_NODES(&self->nodes);
 	munmap(self->bo.data, BYTES);
 	close(self->fd);
-	EXPECT_EQ(0, write_to(DRIVER "unbind", self->node));
+	EXPECT_EQ(0, node_unbind(&self->nodes, 0));
 	EXPECT_EQ(-ENODEV, device_open());
 	EXPECT_EQ(PAGE, first_other(self->data, 0, PAGE, 1));
 	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_RW));
@@ -1235,7 +1185,7 @@ TEST_F(unbound, dma_buf_outlives_file_and_device)
 	munmap(fresh, BYTES);
 	munmap(self->data, BYTES);
 	EXPECT_EQ(0, close(self->dma_buf));
-	EXPECT_EQ(0, write_to(DRIVER "bind", self->node));
+	EXPECT_EQ(0, node_bind(&self->nodes, 0));
 	EXPECT_EQ(0, health_everywhere());
 	self->fd = self->dma_buf = -1;
 }
@@ -1246,11 +1196,11 @@ TEST_F(unbound, dma_buf_of_an_earlier_device_can_be_imported)
 	struct bo bo;
 	int fd;
 
-	NEED_UNBIND(self);
+	NEED_NODES(&self->nodes);
 	if (!access("/sys/kernel/debug/dma-api", F_OK))
 		SKIP(return, "DMA-API debug does not tell two mappings of a page apart");
-	EXPECT_EQ(0, write_to(DRIVER "unbind", self->node));
-	EXPECT_EQ(0, write_to(DRIVER "bind", self->node));
+	EXPECT_EQ(0, node_unbind(&self->nodes, 0));
+	EXPECT_EQ(0, node_bind(&self->nodes, 0));
 	fd = device_open();
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-ENODEV, sync_range(self->fd, &self->bo, TO, 0, PAGE));
@@ -1277,12 +1227,12 @@ TEST_F(unbound, import_outlives_the_device)
 	struct bo bo;
 
 	NEED_EXPORTER(exporter);
-	NEED_UNBIND(self);
+	NEED_NODES(&self->nodes);
 	dma_buf = exporter_create(exporter, ORK_EXPORTER_MEMORY, BYTES);
 	ASSERT_LE(0, dma_buf);
 	ASSERT_EQ(0, bo_import(self->fd, dma_buf, &bo));
 	bo.data[0] = 1;
-	EXPECT_EQ(0, write_to(DRIVER "unbind", self->node));
+	EXPECT_EQ(0, node_unbind(&self->nodes, 0));
 	EXPECT_EQ(1, bo.data[0]);
 	/* A mapping keeps its file open. */
 	munmap(self->bo.data, BYTES);
@@ -1303,8 +1253,7 @@ TEST_F(unbound, dma_buf_holds_the_module)
 	close(self->fd);
 	if (access("/sys/module/ork", F_OK) || geteuid())
 		SKIP(return, "needs root, and ork as a module");
-	EXPECT_EQ(-1, syscall(SYS_delete_module, "ork", O_NONBLOCK));
-	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_EQ(-EWOULDBLOCK, module_remove());
 	EXPECT_EQ(0, health_everywhere());
 	self->fd = -1;
 }

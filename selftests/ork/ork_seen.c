@@ -9,21 +9,11 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <linux/sync_file.h>
 #include "ork_test.h"
 #include "board.h"
-
-/* Looks until it holds, for half a minute at most: what is given back is so a moment later. */
-#define SOON(condition) ({						\
-	int64_t end_ = now_ns() + 30 * SECOND;				\
-	bool holds_;							\
-									\
-	while (!(holds_ = (condition)) && now_ns() < end_)		\
-		usleep(1000);						\
-	holds_;								\
-})
+#include "driver.h"
+#include "jobs.h"
 
 /*
  * With SLOW_US a program, SLOW_PROGRAMS make a job that goes on until it has been looked at, on a
@@ -74,16 +64,6 @@ static int slow_product(FIXTURE_DATA(seen) *self, struct product *p)
 	return product_create(self->fd, p, 1, 32, 32, SLOW_PROGRAMS);
 }
 
-/* A product that hangs after its first program. */
-static int hanging_product(int fd, struct product *p)
-{
-	int error = product_create(fd, p, 1, 32, 32, 3);
-
-	if (!error)
-		product_cut(p, 0);
-	return error;
-}
-
 /* Submits one job, pinned to one core, without waiting; @done gets its syncobj. */
 static int start_job(int fd, struct product *p, uint32_t core, uint32_t *done)
 {
@@ -95,41 +75,23 @@ static int start_job(int fd, struct product *p, uint32_t core, uint32_t *done)
 
 /* --- fences and the module -------------------------------------------------------------------- */
 
-#define REFERENCES	"/sys/module/ork/refcnt"
-
-static int module_references(void)
-{
-	return atoi(first_line(REFERENCES));
-}
-
 /* A job has run; a file descriptor of its fence, or a negative errno. */
 static int sync_file_of_a_job(int fd)
 {
-	struct drm_syncobj_handle export = {
-		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
-	};
-	struct product product;
-	struct drm_ork_job job;
-	int error = product_create(fd, &product, 1, 32, 32, 1);
+	struct step step;
+	int error = step_create(fd, &step, 1, 0);
 
-	if (error)
-		return error;
-	job = product_job(&product, 0);
-	error = syncobj_create(fd, &export.handle);
 	if (!error)
-		error = submit_jobs(fd, &job, 1, export.handle);
+		error = step_run(&step);
 	if (!error)
-		error = job_status(fd, export.handle);
-	if (!error)
-		error = call(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &export);
-	bo_close(fd, &product.bo);
-	return error ? error : export.fd;
+		error = sync_file_export(fd, step.out.handle);
+	step_close(&step);
+	return error;
 }
 
 TEST_F(seen, sync_file_keeps_the_module_that_its_names_come_from)
 {
-	struct sync_fence_info fence = { 0 };
-	struct sync_file_info info = { .num_fences = 1, .sync_fence_info = (uintptr_t)&fence };
+	struct sync_fence_info fence;
 	int sync_file;
 
 	if (access(REFERENCES, F_OK) || geteuid())
@@ -139,15 +101,11 @@ TEST_F(seen, sync_file_keeps_the_module_that_its_names_come_from)
 	close(self->fd);
 	/* All but the job's fence is gone. */
 	ASSERT_TRUE(SOON(module_references() == 1));
-	EXPECT_EQ(-1, syscall(SYS_delete_module, "ork", O_NONBLOCK));
-	EXPECT_EQ(EWOULDBLOCK, errno);
-	EXPECT_EQ(0, call(sync_file, SYNC_IOC_FILE_INFO, &info));
-	EXPECT_EQ(1, info.status);
-	/* Later kernels answer for a signalled fence themselves. */
-	EXPECT_TRUE(!strcmp("ork", fence.driver_name) ||
-		    !strcmp("detached-driver", fence.driver_name));
-	EXPECT_TRUE(!strcmp("ork", fence.obj_name) ||
-		    !strcmp("signaled-timeline", fence.obj_name));
+	EXPECT_EQ(-EWOULDBLOCK, module_remove());
+	EXPECT_EQ(0, sync_file_fence(sync_file, &fence));
+	EXPECT_EQ(1, sync_file_status(sync_file));
+	EXPECT_TRUE(fence_is_named(fence.driver_name, "detached-driver"));
+	EXPECT_TRUE(fence_is_named(fence.obj_name, "signaled-timeline"));
 	close(sync_file);
 	EXPECT_TRUE(SOON(module_references() == 0));
 	self->fd = device_open();
@@ -1082,22 +1040,13 @@ static bool log_tells(int fd, struct product *p, int expected, const char *text)
 }
 
 /* The log takes ten lines in five seconds: more than ten tries may be needed. */
-static bool set_hang_limit(const char *limit)
-{
-	int fd = open("/sys/module/ork/parameters/hang_limit", O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, limit, strlen(limit)) > 0;
-
-	close(fd);
-	return done;
-}
-
 TEST_F_TIMEOUT(seen, log_tells_why_a_job_failed, 120)
 {
 	long long client = fdinfo(self->fd).client;
 	struct product hangs, faults;
 	char line[256];
 
-	if (access("/dev/kmsg", R_OK) || !set_hang_limit("0"))
+	if (access("/dev/kmsg", R_OK) || write_text(HANG_LIMIT, "0"))
 		SKIP(return, "needs /dev/kmsg, and root");
 	EXPECT_EQ(0, hanging_product(self->fd, &hangs));
 	snprintf(line, sizeof(line),
@@ -1112,51 +1061,33 @@ TEST_F_TIMEOUT(seen, log_tells_why_a_job_failed, 120)
 		 "core 0: job of client %lld faulted (-14) in task 0 of 1 after 0 of 1 programs, pc %#llx, write fault at %#llx",
 		 client, (unsigned long long)faults.bo.iova, (unsigned long long)faults.gemm.c);
 	EXPECT_TRUE(SOON(log_tells(self->fd, &faults, -EFAULT, line)));
-	EXPECT_TRUE(set_hang_limit("10"));
+	EXPECT_EQ(0, write_text(HANG_LIMIT, "10"));
 }
 
 /* --- debugfs: and then the device goes -------------------------------------------------------- */
-
-#define NODES		"/sys/bus/platform/drivers/ork-node"
-
-/* Writes the name of the first node to the driver's file. */
-static int tell_driver(const char *what, const char *node)
-{
-	char path[128];
-	int fd, error = 0;
-
-	snprintf(path, sizeof(path), NODES "/%s", what);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, node, strlen(node)) < 0)
-		error = -errno;
-	close(fd);
-	return error;
-}
 
 TEST_F(seen, debugfs_file_that_outlives_its_device_is_an_error_to_read)
 {
 	static const char *const names[] = { "live", "cores", "staged", "vms" };
 	FILE *files[ARRAY_LENGTH(names)];
-	char node[64], byte;
-	glob_t nodes;
+	struct nodes nodes;
+	char byte;
 
 	NEED_DEBUGFS;
-	if (glob(NODES "/*.npu", 0, NULL, &nodes))
-		SKIP(return, "needs a node of the driver in sysfs");
-	snprintf(node, sizeof(node), "%s", strrchr(nodes.gl_pathv[0], '/') + 1);
-	globfree(&nodes);
+	nodes_find(&nodes);
+	NEED_NODES(&nodes);
 	for (unsigned int i = 0; i < ARRAY_LENGTH(names); i++) {
 		files[i] = debugfs_open(names[i]);
 		ASSERT_NE(NULL, files[i]);
 	}
-	EXPECT_EQ(0, tell_driver("unbind", node));
+	EXPECT_EQ(0, node_unbind(&nodes, 0));
 	for (unsigned int i = 0; i < ARRAY_LENGTH(names); i++) {
 		EXPECT_EQ(-1, read(fileno(files[i]), &byte, 1));
 		EXPECT_TRUE(errno == EIO || errno == ENODEV);
 		fclose(files[i]);
 	}
 	close(self->fd);
-	EXPECT_EQ(0, tell_driver("bind", node));
+	EXPECT_EQ(0, node_bind(&nodes, 0));
 	self->fd = device_open();
 	ASSERT_LE(0, self->fd);
 	EXPECT_EQ(0, health_everywhere());

@@ -81,16 +81,6 @@ static int slow_product(FIXTURE_DATA(submit) *self, struct product *p)
 	return product_create(self->fd, p, 1, 32, 32, SLOW_PROGRAMS);
 }
 
-/* A product that hangs after its first program. */
-static int hanging_product(int fd, struct product *p)
-{
-	int error = product_create(fd, p, 1, 32, 32, 3);
-
-	if (!error)
-		product_cut(p, 0);
-	return error;
-}
-
 /* --- what is refused -------------------------------------------------------------------------- */
 
 TEST_F(submit, submit_rejects_programs_out_of_range)

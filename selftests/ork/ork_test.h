@@ -46,24 +46,30 @@ static inline bool is_ork(int fd)
 	return !call(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "ork");
 }
 
-/* A new open file of the first node that is ork's, or -ENODEV. */
-static inline int device_open(void)
+/* A new open file of the first of @nodes that is ork's, or -ENODEV. They are freed. */
+static inline int open_first(glob_t *nodes)
 {
-	glob_t nodes;
 	int fd = -ENODEV;
 
-	glob("/dev/accel/accel*", 0, NULL, &nodes);
-	glob("/dev/dri/renderD*", GLOB_APPEND, NULL, &nodes);
-	for (size_t i = 0; i < nodes.gl_pathc; i++) {
-		fd = open(nodes.gl_pathv[i], O_RDWR | O_CLOEXEC);
+	for (size_t i = 0; i < nodes->gl_pathc; i++) {
+		fd = open(nodes->gl_pathv[i], O_RDWR | O_CLOEXEC);
 		if (fd >= 0 && is_ork(fd))
 			break;
 		if (fd >= 0)
 			close(fd);
 		fd = -ENODEV;
 	}
-	globfree(&nodes);
+	globfree(nodes);
 	return fd;
+}
+
+static inline int device_open(void)
+{
+	glob_t nodes;
+
+	glob("/dev/accel/accel*", 0, NULL, &nodes);
+	glob("/dev/dri/renderD*", GLOB_APPEND, NULL, &nodes);
+	return open_first(&nodes);
 }
 
 static inline int query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size)
@@ -153,24 +159,37 @@ static inline void bo_close(int fd, struct bo *bo)
 	memset(bo, 0, sizeof(*bo));
 }
 
+static inline int bo_map(int fd, struct bo *bo)
+{
+	void *data = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  bo->mmap_offset);
+
+	if (data == MAP_FAILED)
+		return -errno;
+	bo->data = data;
+	return 0;
+}
+
+/* The same for an object that was just made, which is closed if that fails. */
+static inline int bo_map_new(int fd, struct bo *bo)
+{
+	int error = bo_map(fd, bo);
+
+	if (error)
+		bo_close(fd, bo);
+	return error;
+}
+
 static inline int bo_create_flags(int fd, uint64_t size, uint32_t flags, struct bo *bo)
 {
 	struct drm_ork_bo_create create = { .size = size, .flags = flags };
 	int error = call(fd, DRM_IOCTL_ORK_BO_CREATE, &create);
-	void *data;
 
 	memset(bo, 0, sizeof(*bo));
 	if (error)
 		return error;
 	*bo = (struct bo){ create.handle, create.size, create.iova, create.mmap_offset, NULL };
-	data = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, bo->mmap_offset);
-	if (data == MAP_FAILED) {
-		error = -errno;
-		bo_close(fd, bo);
-		return error;
-	}
-	bo->data = data;
-	return 0;
+	return bo_map_new(fd, bo);
 }
 
 static inline int bo_create(int fd, uint64_t size, struct bo *bo)
@@ -459,6 +478,16 @@ static inline void product_cut(struct product *p, uint32_t index)
 
 	tail[0] = regcmd(ORK_PC_BASE_ADDRESS, 0);
 	tail[1] = regcmd(ORK_PC_REGISTER_AMOUNTS, 0);
+}
+
+/* A product of three programs that hangs behind the first. */
+static inline int hanging_product(int fd, struct product *p)
+{
+	int error = product_create(fd, p, 1, 32, 32, 3);
+
+	if (!error)
+		product_cut(p, 0);
+	return error;
 }
 
 static inline int submit_jobs(int fd, struct drm_ork_job *jobs, uint32_t count,

@@ -71,20 +71,12 @@ static inline int rocket_bo_create(int fd, uint64_t size, struct bo *bo)
 {
 	struct drm_rocket_create_bo create = { .size = round_up(size, PAGE) };
 	int error = call(fd, DRM_IOCTL_ROCKET_CREATE_BO, &create);
-	void *data;
 
 	memset(bo, 0, sizeof(*bo));
 	if (error)
 		return error;
 	*bo = (struct bo){ create.handle, create.size, create.dma_address, create.offset, NULL };
-	data = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, bo->mmap_offset);
-	if (data == MAP_FAILED) {
-		error = -errno;
-		bo_close(fd, bo);
-		return error;
-	}
-	bo->data = data;
-	return 0;
+	return bo_map_new(fd, bo);
 }
 
 /* --- products --------------------------------------------------------------------------------- */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the driver has in sysfs, its nodes and its module, for suites that want the device for
+ * themselves.
+ */
+#ifndef ORK_TEST_DRIVER_H
+#define ORK_TEST_DRIVER_H
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include "ork_test.h"
+#include "board.h"
+
+#define NODE_DRIVER	"/sys/bus/platform/drivers/ork-node/"
+#define REFERENCES	"/sys/module/ork/refcnt"
+#define HANG_LIMIT	"/sys/module/ork/parameters/hang_limit"
+
+static inline int write_text(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+	int error = file < 0 || write(file, text, strlen(text)) < 0 ? -errno : 0;
+
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+struct nodes {
+	uint32_t count;
+	char names[BOARD_CORES][64];
+};
+
+/* Of a bound device. */
+static inline void nodes_find(struct nodes *nodes)
+{
+	glob_t paths;
+
+	memset(nodes, 0, sizeof(*nodes));
+	if (!glob(NODE_DRIVER "*/of_node", 0, NULL, &paths))
+		for (size_t i = 0; i < paths.gl_pathc && i < BOARD_CORES; i++)
+			nodes->count += sscanf(paths.gl_pathv[i] + strlen(NODE_DRIVER), "%63[^/]",
+					       nodes->names[nodes->count]);
+	globfree(&paths);
+}
+
+static inline int node_unbind(const struct nodes *nodes, uint32_t node)
+{
+	return write_text(NODE_DRIVER "unbind", nodes->names[node]);
+}
+
+static inline int node_bind(const struct nodes *nodes, uint32_t node)
+{
+	return write_text(NODE_DRIVER "bind", nodes->names[node]);
+}
+
+#define NEED_NODES(nodes) do {							\
+	if (!(nodes)->count || access(NODE_DRIVER "unbind", W_OK))		\
+		SKIP(return, "needs root, to unbind the device");		\
+} while (0)
+
+/* --- the module ------------------------------------------------------------------------------- */
+
+/* 0 where ork is not a module. */
+static inline int module_references(void)
+{
+	FILE *file = fopen(REFERENCES, "re");
+	int count = 0;
+
+	if (file && fscanf(file, "%d", &count) != 1)
+		count = -1;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static inline int module_remove(void)
+{
+	return syscall(SYS_delete_module, "ork", O_NONBLOCK) ? -errno : 0;
+}
+
+#endif
