@@ -107,7 +107,8 @@ static bool ork_watchdog_alive(struct ork_core *core)
 		core->counted = count;
 		core->progress = jiffies;
 	}
-	return time_before(jiffies, core->progress + core->job->timeout);
+	/* The first jiffy had begun already, and does not count. */
+	return time_before_eq(jiffies, core->progress + core->job->timeout);
 }
 
 /*
