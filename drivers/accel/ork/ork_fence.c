@@ -136,7 +136,11 @@ int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		return ret;
 	}
 
-	ret = dma_fence_wait_timeout(fence, true, drm_timeout_abs_to_jiffies(args->timeout_ns));
+	/* A whole number of jiffies may end before the time that was asked for. */
+	do {
+		ret = dma_fence_wait_timeout(fence, true,
+					     drm_timeout_abs_to_jiffies(args->timeout_ns));
+	} while (!ret && (s64)ktime_get_ns() < args->timeout_ns);
 	if (ret > 0) {
 		args->status = ork_fence_error(fence);
 		args->busy_ns = ork_fence_busy_ns(fence);
