@@ -376,7 +376,7 @@ static void measure_hang(const struct driver *driver)
 	hang(driver, victim);
 	others_run(driver, &disturbed);
 	figure("hang_error", driver->wait(victim, 0));
-	figure("hang_back_ms", ((double)(disturbed.first_ns - found) - OTHER_US * US) / MS);
+	figure("hang_back_ms", (double)(int64_t)(disturbed.first_ns - found - OTHER_US * US) / MS);
 	figure("hang_delay_same_core_ms", delay_ms(&alone, &disturbed, 0) - driver->timeout_ms);
 	figure("hang_delay_core_1_ms", delay_ms(&alone, &disturbed, 1));
 	figure("hang_delay_core_2_ms", delay_ms(&alone, &disturbed, 2));

@@ -41,6 +41,8 @@ static void client_close(struct client *client)
 {
 	for (uint32_t i = 0; i < client->jobs; i++)
 		rocket_product_close(client->fd, &client->products[i]);
+	/* Rocket frees a job a moment after its end, and warns if its file goes before it. */
+	usleep(100000);
 	close(client->fd);
 	free(client->products);
 	free(client);
