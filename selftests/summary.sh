@@ -69,7 +69,7 @@ for cache in evict coherent; do
 	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_uapi ork_submit ork_sync ork_prime ork_train_gate
 done
 guest vendor --binding vendor
-guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime ork_seen
+guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
 guest rocket --kernel debug --module rocket --icount -- rocket_int8
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
