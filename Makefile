@@ -117,7 +117,7 @@ bench-kernel:
 	@selftests/bench/bench-kernel.sh
 
 ifeq ($(ARCH),arm64)
-$(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean $(CACHE)/env.mk $(ALL) \
+$(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean selftests/vm/load-modules $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
 	$< $(KERNEL) $@
 

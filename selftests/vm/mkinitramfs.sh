@@ -33,16 +33,16 @@ module_files() {
 	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++'
 }
 
-# What the console and the shared folder need, then what ork.ko says it needs.
+# In lists, to be loaded in that order: what the console and the shared folder need; a driver with what it
+# needs; what gives tests dma-bufs. A kernel may be without rocket, or vgem.
 read -ra needs <<<"$(modinfo -F depends "$ork" | tr , ' ')"
-module_files virtio_pci virtio_console 9pnet_virtio 9p "${needs[@]}" >"$tree/modules.list"
-# A kernel may be without, and the tests then skip: what gives them dma-bufs.
-module_files vgem 2>/dev/null | grep -vxFf "$tree/modules.list" >"$tree/modules.late" || true
-[ ! -e "$exporter" ] || echo "$exporter" >>"$tree/modules.late"
-# What ork.ko is measured against is loaded by those who measure.
-{ cat "$tree"/modules.{list,late}; find "$MODULES_DIR" -name 'rocket.ko*'; } | xargs cp -t "$tree/modules"
-sed -i 's|.*/||' "$tree"/modules.{list,late}
-cp "$ork" "$tree/modules"
+module_files virtio_pci virtio_console 9pnet_virtio 9p >"$tree/modules/base.list"
+{ module_files "${needs[@]}"; echo "$ork"; } >"$tree/modules/ork.list"
+module_files rocket 2>/dev/null >"$tree/modules/rocket.list" || rm "$tree/modules/rocket.list"
+module_files vgem 2>/dev/null >"$tree/modules/late.list" || true
+[ ! -e "$exporter" ] || echo "$exporter" >>"$tree/modules/late.list"
+sort -u "$tree"/modules/*.list | xargs cp -t "$tree/modules"
+sed -i 's|.*/||' "$tree"/modules/*.list
 
 cp "$GUEST_ROOT/bin/busybox" "$tree/bin"
 ln -s busybox "$tree/bin/sh"
@@ -53,9 +53,9 @@ for part in bin data; do
 done
 mkdir "$tree/ork/lib"
 find "$built/lib" -maxdepth 1 -name "*.so*" -exec cp -at "$tree/ork/lib" {} +
-cp "$here/dmesg-clean" "$tree/ork/bin"
+cp "$here"/{dmesg-clean,load-modules} "$tree/ork/bin"
 cp "$here/init" "$tree/init"
-chmod 755 "$tree/init" "$tree/ork/bin/dmesg-clean"
+chmod 755 "$tree/init" "$tree"/ork/bin/{dmesg-clean,load-modules}
 find "$tree/ork" "$tree"/modules/ork*.ko -type f \( -perm /111 -o -name '*.so*' -o -name '*.ko' \) \
 	-exec sh -c 'head -c 4 "$1" | grep -q ELF && aarch64-linux-gnu-strip -g "$1"' _ {} \;
 

@@ -24,7 +24,6 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_print.h>
-#include <drm/gpu_scheduler.h>
 #if IS_ENABLED(CONFIG_DRM_ACCEL)
 #include <drm/drm_accel.h>
 #endif
@@ -119,74 +118,7 @@ static inline void ork_compat_vm_flags_set(struct vm_area_struct *vma, unsigned 
 #endif
 }
 
-/* --- the scheduler ------------------------------------------------------------ */
-
-#ifdef ORK_SCHED_PRIORITY_LOW
-#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_LOW
-#else
-#define ORK_COMPAT_PRIORITY_LOW		DRM_SCHED_PRIORITY_MIN
-#endif
-
-/* What a timeout handler answers that has found nothing wrong. */
-#ifdef ORK_SCHED_STAT_NO_HANG
-#define ORK_COMPAT_SCHED_NO_HANG	DRM_GPU_SCHED_STAT_NO_HANG
-#else
-#define ORK_COMPAT_SCHED_NO_HANG	DRM_GPU_SCHED_STAT_NOMINAL
-#endif
-
-/**
- * ork_compat_sched_init() - a scheduler without a timeout, with all priorities
- * @sched: the scheduler
- * @ops: what it calls
- * @jobs: how many it hands over before the first of them has ended
- * @dev: for its messages
- *
- * Return: 0 or a negative errno.
- */
-static inline int ork_compat_sched_init(struct drm_gpu_scheduler *sched,
-					const struct drm_sched_backend_ops *ops,
-					unsigned int jobs, struct device *dev)
-{
-#if defined(ORK_SCHED_INIT_SUBMISSIONS)
-	return drm_sched_init(sched, ops, jobs, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, "ork", dev);
-#elif defined(ORK_SCHED_INIT_CREDITS)
-	return drm_sched_init(sched, ops, NULL, DRM_SCHED_PRIORITY_COUNT, jobs, 0,
-			      MAX_SCHEDULE_TIMEOUT, NULL, NULL, "ork", dev);
-#else
-	struct drm_sched_init_args args = {
-		.ops = ops,
-#ifdef ORK_SCHED_INIT_ARGS_RQS
-		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
-#endif
-		.credit_limit = jobs,
-		.timeout = MAX_SCHEDULE_TIMEOUT,
-		.name = "ork",
-		.dev = dev,
-	};
-
-	return drm_sched_init(sched, &args);
-#endif
-}
-
-/**
- * ork_compat_job_init() - prepare a job for a scheduler
- * @job: the job
- * @entity: where it will queue
- * @file: whose it is
- *
- * Return: 0 or a negative errno.
- */
-static inline int ork_compat_job_init(struct drm_sched_job *job, struct drm_sched_entity *entity,
-				      struct drm_file *file)
-{
-#if defined(ORK_SCHED_JOB_CLIENT)
-	return drm_sched_job_init(job, entity, 1, file, file->client_id);
-#elif defined(ORK_SCHED_JOB_CREDITS)
-	return drm_sched_job_init(job, entity, 1, file);
-#else
-	return drm_sched_job_init(job, entity, file);
-#endif
-}
+/* --- open files --------------------------------------------------------------- */
 
 /**
  * ork_compat_client_id() - a number that no other open file has

@@ -157,17 +157,16 @@ static int ork_debugfs_cores(struct seq_file *m, void *unused)
 
 /* --- open files ----------------------------------------------------------------- */
 
-/* Those in the hands of the scheduler, waiting for a core, and on one. */
+/* Those that wait for other jobs or fences, those that wait for a core, and those on one. */
 static void ork_debugfs_print_jobs(struct seq_file *m, struct ork_file *ofile)
 {
 	unsigned int active, i, staged = 0, running = 0;
 	struct ork_device *ork = ofile->ork;
-	struct ork_job *job;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ork->lock, flags);
-	list_for_each_entry(job, &ork->staged, link)
-		staged += job->ofile == ofile;
+	for (i = 0; i < ARRAY_SIZE(ofile->queues); i++)
+		staged += ofile->queues[i].num_jobs;
 	for (i = 0; i < ork->num_cores; i++)
 		running += ork->cores[i].job && ork->cores[i].job->ofile == ofile;
 	active = atomic_read(&ofile->active);

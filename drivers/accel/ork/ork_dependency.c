@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a job waits for before the scheduler gets it.
+ * What a job waits for before it is dispatched.
  *
- * The scheduler could wait for fences too, but it keeps a job until the last of them has
- * signalled, even when the job's file is closed: then neither a close nor an unbind would have a
- * bound. It also does not look at how a fence ended, and lets an entity's later jobs wait behind
- * the first. So jobs wait here, each for itself, and can be taken back at any time.
+ * Jobs wait here, each for itself, and can be taken back at any time, whatever they wait for: else
+ * neither a close nor an unbind would have a bound.
  */
 
 #include <linux/dma-resv.h>

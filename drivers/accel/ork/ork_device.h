@@ -3,19 +3,20 @@
 #define __ORK_DEVICE_H__
 
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include <drm/drm_device.h>
-#include <drm/gpu_scheduler.h>
 #include <drm/ork_drm.h>
 #include <drm/ork_regs.h>
 
 #include "ork_core.h"
 #include "ork_mmu.h"
 #include "ork_node.h"
+#include "ork_queue.h"
 
 /* The NPU was seen to mind addresses below the first page: 0 ends a chain. */
 #define ORK_IOVA_START		PAGE_SIZE
@@ -26,16 +27,9 @@
 /* A chain that finishes no program for so long is hung, unless its job says otherwise. */
 #define ORK_DEFAULT_TIMEOUT_MS	500
 
-/*
- * Jobs that the scheduler hands over ahead of a free core, so that an interrupt finds one
- * staged.
- */
-#define ORK_JOBS_PER_CORE	2
-
 /**
  * struct ork_device - the NPU: what all of its cores share
  * @drm: the DRM device
- * @sched: dependencies, fairness between files, priorities; memory and entities outlive an unbind
  * @wq: address-space switches and watchdogs; one per device, so that they survive memory pressure
  * @nodes: by the number of their first core
  * @cores: by number, which is their order of address; valid up to @num_cores
@@ -47,21 +41,22 @@
  * @lock: who runs what: all lists, @dead, what struct ork_core, struct ork_mmu, struct ork_file and
  *	struct ork_job say it guards. Innermost; taken in hard interrupts
  * @waiting: jobs with unmet dependencies
- * @ready: jobs whose dependencies have been met, and that are yet to be pushed to @sched
- * @push: pushes them
- * @pushed: jobs that @sched has, or is about to get, and has not handed on yet
- * @staged: jobs without unmet dependencies that wait for a core, by priority, oldest first
+ * @ready: jobs whose dependencies have been met, in a context where they could not be dispatched
+ * @settle: dispatches them
+ * @queues: queues with jobs that wait for a core, by priority, and then by turn
+ * @order: of the next job that comes to a queue
  * @ended: jobs whose results are yet to be made visible and whose fences are yet to be signalled
  * @dead: cores are gone; jobs end at once
  * @imports_lock: guards @imports
  * @imports: objects of other drivers' dma-bufs, one for each dma-buf
+ * @done: jobs that have ended and are yet to be let go
+ * @release: lets them go, and all that they hold
  * @jobs: jobs between submit and their last reference; under @lock, so that who sees the last
  *	one gone finds its last holder gone too
  * @jobs_gone: woken when @jobs falls to 0
  */
 struct ork_device {
 	struct drm_device drm;
-	struct drm_gpu_scheduler sched;
 	struct workqueue_struct *wq;
 	struct ork_node nodes[ORK_MAX_CORES];
 	struct ork_core cores[ORK_MAX_CORES];
@@ -74,15 +69,17 @@ struct ork_device {
 	spinlock_t lock;	/* innermost; taken in hard interrupts */
 	struct list_head waiting;
 	struct list_head ready;
-	struct work_struct push;
-	struct list_head pushed;
-	struct list_head staged;
+	struct work_struct settle;
+	struct list_head queues;
+	u64 order;
 	struct list_head ended;
 	bool dead;
 
 	struct mutex imports_lock;	/* before reservations */
 	struct list_head imports;
 
+	struct llist_head done;
+	struct work_struct release;
 	unsigned int jobs;
 	wait_queue_head_t jobs_gone;
 };
@@ -120,10 +117,8 @@ struct ork_stats {
  * @client: number that tells it from all others, for people
  * @pid: the process that opened it, for people
  * @vm: its address space
- * @entities: where its jobs queue, by enum drm_ork_priority; empty when the last reference goes,
- *	for every job in them has one
- * @submit_lock: arming and pushing jobs in one order; taken with reservations held
- * @active: jobs that were pushed and have not ended
+ * @queues: where its jobs wait for a core, by enum drm_ork_priority
+ * @active: jobs that were submitted and have not ended
  * @idle: woken when @active falls to 0
  * @refusal: why no job of the file starts any more: -ECANCELED, it is being closed; -EIO, it is
  *	banned; 0: they start. Written under ork->lock
@@ -136,8 +131,7 @@ struct ork_file {
 	u64 client;
 	struct pid *pid;
 	struct ork_vm *vm;
-	struct drm_sched_entity entities[DRM_ORK_PRIORITY_HIGH + 1];
-	struct mutex submit_lock;	/* taken with reservations held */
+	struct ork_queue queues[DRM_ORK_PRIORITY_HIGH + 1];
 	atomic_t active;
 	wait_queue_head_t idle;
 	int refusal;

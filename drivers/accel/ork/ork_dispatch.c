@@ -2,11 +2,16 @@
 /*
  * Which core runs which job.
  *
- * The scheduler hands over jobs that wait for nothing but a core. They are bound late: a job is
- * staged until a core that it allows is idle, and an interrupt starts the next staged job on the
- * core that it just freed. Staged jobs are looked at by priority, oldest first. One whose address
- * space is attached to no idle core claims an IOMMU; from then on that IOMMU's cores start nothing
- * else, so a space waits for at most one job on each core.
+ * A job that waits for nothing but a core is in its file's queue, and is bound late: to an idle
+ * core that it allows, by the submit itself or by the interrupt that frees the core. Files take
+ * turns. A job at whose turn no idle core has its address space attached claims an IOMMU. From then
+ * on the cores behind that start nothing else, save for those that have started nothing since it
+ * was attached last. So a space waits for at most one job on each core, and fills all of them when
+ * it gets them.
+ *
+ * The DRM scheduler is not used. It has one number of jobs in flight for all cores, which jobs for
+ * a core that hangs use up, so that others stand still; it lets a client wait for all that another
+ * has queued before; and it keeps a job of a closed file until its dependencies have signalled.
  *
  * Jobs that ended go to a list that threads work off: there results are made visible and fences
  * signalled.
@@ -17,46 +22,83 @@
 
 #include <drm/drm_print.h>
 
-#include "ork_dependency.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_job.h"
+#include "ork_queue.h"
 #include "ork_trace.h"
 #include "ork_watchdog.h"
 
-static bool ork_core_idle(const struct ork_core *core, const struct ork_job *job)
+static bool ork_core_free(const struct ork_core *core)
 {
-	return core->ready && !core->job && (job->core_mask & BIT(core->index)) &&
-	       !core->mmu->switching && !core->mmu->stale;
+	return core->ready && !core->job && !core->mmu->switching && !core->mmu->stale;
 }
 
-static struct ork_core *ork_dispatch_find_core(struct ork_device *ork, const struct ork_job *job)
+static u32 ork_dispatch_free_cores(struct ork_device *ork)
 {
 	unsigned int i;
+	u32 cores = 0;
 
-	for (i = 0; i < ork->num_cores; i++) {
-		struct ork_core *core = &ork->cores[i];
-
-		if (ork_core_idle(core, job) && !core->mmu->claim &&
-		    core->mmu->vm == job->ofile->vm)
-			return core;
-	}
-	return NULL;
+	for (i = 0; i < ork->num_cores; i++)
+		if (ork_core_free(&ork->cores[i]))
+			cores |= BIT(i);
+	return cores;
 }
 
-/*
- * Finds an IOMMU that will be given to the job's address space, or claims one. @taken has those
- * that older jobs of this pass count on.
- */
-static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job, u32 *taken)
+/* One of some free cores that may start a job of an address space at once. */
+static struct ork_core *ork_dispatch_find_core(struct ork_device *ork, const struct ork_vm *vm,
+					       u32 cores)
 {
-	struct ork_vm *vm = job->ofile->vm;
-	struct ork_mmu *free = NULL;
 	unsigned int i;
 
 	for (i = 0; i < ork->num_cores; i++) {
 		struct ork_core *core = &ork->cores[i];
 		struct ork_mmu *mmu = core->mmu;
+
+		if ((cores & BIT(i)) && mmu->vm == vm && (!mmu->claim || (mmu->fresh & BIT(i))))
+			return core;
+	}
+	return NULL;
+}
+
+/* The oldest of a queue's jobs that can start at once, and the core that it starts on. */
+static struct ork_job *ork_dispatch_find_job(struct ork_device *ork, struct ork_queue *queue,
+					     u32 cores, struct ork_core **core)
+{
+	struct ork_job *oldest = NULL;
+	u32 mask;
+
+	for (mask = 1; mask < ORK_CORE_MASKS; mask++) {
+		struct ork_core *found;
+		struct ork_job *job;
+
+		if (!(mask & cores) || list_empty(&queue->jobs[mask]))
+			continue;
+		job = list_first_entry(&queue->jobs[mask], struct ork_job, link);
+		if (oldest && oldest->order < job->order)
+			continue;
+		found = ork_dispatch_find_core(ork, queue->vm, mask & cores);
+		if (found) {
+			oldest = job;
+			*core = found;
+		}
+	}
+	return oldest;
+}
+
+/*
+ * Finds an IOMMU that will be given to the address space of a job, or claims one. @taken has those
+ * that other jobs of the space count on.
+ */
+static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job, u32 cores,
+			       u32 *taken)
+{
+	struct ork_vm *vm = job->queue->vm;
+	struct ork_mmu *free = NULL;
+	unsigned int i;
+
+	for (i = 0; i < ork->num_cores; i++) {
+		struct ork_mmu *mmu = ork->cores[i].mmu;
 
 		if (!(job->core_mask & BIT(i)) || (*taken & mmu->cores))
 			continue;
@@ -64,13 +106,31 @@ static void ork_dispatch_claim(struct ork_device *ork, const struct ork_job *job
 			*taken |= mmu->cores;
 			return;
 		}
-		if (!free && !mmu->claim && ork_core_idle(core, job))
+		if (!free && !mmu->claim && (cores & BIT(i)))
 			free = mmu;
 	}
 
 	if (free) {
 		free->claim = vm;
 		*taken |= free->cores;
+	}
+}
+
+/* For as many jobs as there are cores. */
+static void ork_dispatch_claim_all(struct ork_device *ork, struct ork_queue *queue, u32 cores,
+				   u32 *taken)
+{
+	u32 mask;
+
+	for (mask = 1; mask < ORK_CORE_MASKS; mask++) {
+		unsigned int count = hweight32(mask);
+		struct ork_job *job;
+
+		list_for_each_entry(job, &queue->jobs[mask], link) {
+			if (!count--)
+				break;
+			ork_dispatch_claim(ork, job, cores, taken);
+		}
 	}
 }
 
@@ -85,52 +145,58 @@ static void ork_dispatch_kick(struct ork_core *core)
 
 static void ork_dispatch_start(struct ork_core *core, struct ork_job *job)
 {
-	list_del_init(&job->link);
+	ork_queue_take_locked(job);
+	if (job->queue->num_jobs)
+		ork_queue_turn_locked(core->ork, job->queue);
 	core->job = job;
 	core->task = 0;
 	core->fault = false;
+	core->mmu->fresh &= ~BIT(core->index);
 	job->ran = true;
 	trace_ork_job_start(core, job);
 	ork_dispatch_kick(core);
 }
 
-/* No core that the job allows will ever be idle again. */
-static bool ork_dispatch_hopeless(struct ork_device *ork, const struct ork_job *job)
+/* Starts the first job, by turns, that can start at once. Those before it claim what they need. */
+static bool ork_dispatch_one(struct ork_device *ork)
 {
+	u32 cores = ork_dispatch_free_cores(ork);
+	struct ork_queue *queue;
 	unsigned int i;
+	u32 taken = 0;
 
-	for (i = 0; i < ork->num_cores; i++)
-		if ((job->core_mask & BIT(i)) && !ork->cores[i].lost)
-			return false;
-	return true;
+	for (i = 0; i < ork->num_mmus; i++)
+		if (!ork->mmus[i].switching)
+			ork->mmus[i].claim = NULL;
+	if (!cores)
+		return false;
+
+	list_for_each_entry(queue, &ork->queues, turn) {
+		struct ork_core *core;
+		struct ork_job *job = ork_dispatch_find_job(ork, queue, cores, &core);
+
+		if (job) {
+			ork_dispatch_start(core, job);
+			return true;
+		}
+		ork_dispatch_claim_all(ork, queue, cores, &taken);
+	}
+	return false;
 }
 
 /**
  * ork_dispatch_locked() - start what can be started
  * @ork: the device
  *
- * Context: any; under ork->lock. Afterwards the caller, or an interrupt thread, calls
- * ork_dispatch_finish().
+ * Context: any; under ork->lock.
  */
 void ork_dispatch_locked(struct ork_device *ork)
 {
-	struct ork_job *job, *next;
-	u32 taken = 0;
 	unsigned int i;
 
 	lockdep_assert_held(&ork->lock);
-
-	list_for_each_entry_safe(job, next, &ork->staged, link) {
-		struct ork_core *core = ork_dispatch_find_core(ork, job);
-
-		if (core)
-			ork_dispatch_start(core, job);
-		else if (ork_dispatch_hopeless(ork, job))
-			ork_dispatch_end_locked(job, -EIO);
-		else
-			ork_dispatch_claim(ork, job, &taken);
-	}
-
+	while (ork_dispatch_one(ork))
+		;
 	for (i = 0; i < ork->num_mmus; i++) {
 		struct ork_mmu *mmu = &ork->mmus[i];
 
@@ -141,67 +207,60 @@ void ork_dispatch_locked(struct ork_device *ork)
 
 /**
  * ork_dispatch_end_locked() - a job has ended
- * @job: a job that was staged, or that no core runs any more
+ * @job: a job that is in no queue, and that no core runs any more
  * @status: 0, or the negative errno that its fence will carry
  *
- * Context: any; under ork->lock.
+ * Context: any; under ork->lock. Afterwards the caller, or an interrupt thread, calls
+ * ork_dispatch_finish().
  */
 void ork_dispatch_end_locked(struct ork_job *job, int status)
 {
 	struct ork_device *ork = job->ofile->ork;
 
 	lockdep_assert_held(&ork->lock);
+	job->waits = false;
 	job->status = status;
 	list_move_tail(&job->link, &ork->ended);
 }
 
-/* Behind those of its own rank, before lower ones: the scheduler hands over more than can run. */
-static void ork_dispatch_stage_locked(struct ork_device *ork, struct ork_job *job)
+static u32 ork_dispatch_lost_cores(struct ork_device *ork)
 {
-	struct ork_job *other;
+	unsigned int i;
+	u32 cores = 0;
 
-	list_for_each_entry_reverse(other, &ork->staged, link)
-		if (other->rank >= job->rank)
-			break;
-	list_move(&job->link, &other->link);
+	for (i = 0; i < ork->num_cores; i++)
+		if (ork->cores[i].lost)
+			cores |= BIT(i);
+	return cores;
 }
 
-static void ork_dispatch_take_locked(struct ork_job *job, int status)
+/**
+ * ork_dispatch_add() - a job waits for nothing but a core
+ * @job: the job
+ * @status: 0, or why it ends at once: negative errno
+ *
+ * Context: any. Afterwards the caller calls ork_dispatch_finish().
+ */
+void ork_dispatch_add(struct ork_job *job, int status)
 {
 	struct ork_device *ork = job->ofile->ork;
+	unsigned long flags;
 
+	spin_lock_irqsave(&ork->lock, flags);
 	if (ork->dead)
 		status = -ENODEV;
 	else if (job->ofile->refusal)
 		status = job->ofile->refusal;
+	else if (!status && !(job->core_mask & ~ork_dispatch_lost_cores(ork)))
+		status = -EIO;
 
 	if (status) {
 		ork_dispatch_end_locked(job, status);
 	} else {
-		ork_dispatch_stage_locked(ork, job);
+		ork_queue_add_locked(ork, job);
 		ork_dispatch_locked(ork);
 	}
-}
-
-/**
- * ork_dispatch_run() - take a job from the scheduler
- * @job: a job whose dependencies are met; the scheduler's reference holds it until it ends
- *
- * Context: process; allocates nothing.
- */
-void ork_dispatch_run(struct ork_job *job)
-{
-	struct ork_device *ork = job->ofile->ork;
-	bool failed = ork_dependencies_failed(job);
-	unsigned long flags;
-
-	spin_lock_irqsave(&ork->lock, flags);
-	/* What was cancelled has ended, or is about to. */
-	if (!job->cancelled)
-		ork_dispatch_take_locked(job, failed ? -ECANCELED : 0);
 	spin_unlock_irqrestore(&ork->lock, flags);
-
-	ork_dispatch_finish(ork);
 }
 
 /**
@@ -297,6 +356,22 @@ void ork_dispatch_finish(struct ork_device *ork)
 	dma_fence_end_signalling(cookie);
 }
 
+/* Ends the jobs of a queue that allow none of some cores. */
+static void ork_dispatch_end_queue_locked(struct ork_queue *queue, u32 cores, int status)
+{
+	struct ork_job *job, *next;
+	u32 mask;
+
+	for (mask = 1; mask < ORK_CORE_MASKS; mask++) {
+		if (mask & cores)
+			continue;
+		list_for_each_entry_safe(job, next, &queue->jobs[mask], link) {
+			ork_queue_take_locked(job);
+			ork_dispatch_end_locked(job, status);
+		}
+	}
+}
+
 /**
  * ork_dispatch_lose_locked() - the cores behind an IOMMU get no more jobs
  * @mmu: an IOMMU that does not answer, or one with a core behind it that does not reset: nobody's
@@ -308,6 +383,7 @@ void ork_dispatch_finish(struct ork_device *ork)
 void ork_dispatch_lose_locked(struct ork_mmu *mmu)
 {
 	struct ork_device *ork = mmu->ork;
+	struct ork_queue *queue, *next;
 	unsigned int i;
 
 	lockdep_assert_held(&ork->lock);
@@ -320,8 +396,9 @@ void ork_dispatch_lose_locked(struct ork_mmu *mmu)
 		core->lost = true;
 		drm_err(&ork->drm, "core %u is lost; bind the device again\n", i);
 	}
-	mmu->claim = NULL;
 	mmu->stale = true;
+	list_for_each_entry_safe(queue, next, &ork->queues, turn)
+		ork_dispatch_end_queue_locked(queue, ~ork_dispatch_lost_cores(ork), -EIO);
 }
 
 /* What a core that does not reset had run ends when no address space is attached to it. */
@@ -358,35 +435,41 @@ void ork_dispatch_switched(struct ork_mmu *mmu, int error)
 		ork_dispatch_lose_locked(mmu);
 		mmu->stale = false;
 	}
-	mmu->claim = NULL;
 	mmu->switching = false;
+	mmu->fresh = mmu->cores;
 	ork_dispatch_locked(ork);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
 	ork_dispatch_finish(ork);
 }
 
-/* Ends the staged jobs of a file (NULL: of all), and gives up the claims made for them. */
+static void ork_dispatch_end_list_locked(struct list_head *jobs, const struct ork_file *ofile,
+					 int status)
+{
+	struct ork_job *job, *next;
+
+	list_for_each_entry_safe(job, next, jobs, link)
+		if (!ofile || job->ofile == ofile)
+			ork_dispatch_end_locked(job, status);
+}
+
+/* Ends what has not started of a file's jobs, whatever it waits for; NULL: of all. */
 static void ork_dispatch_drop_locked(struct ork_device *ork, const struct ork_file *ofile,
 				     int status)
 {
-	struct ork_job *job, *next;
-	unsigned int i;
+	struct ork_queue *queue, *next;
 
 	lockdep_assert_held(&ork->lock);
-	list_for_each_entry_safe(job, next, &ork->staged, link)
-		if (!ofile || job->ofile == ofile)
-			ork_dispatch_end_locked(job, status);
-	for (i = 0; i < ork->num_mmus; i++) {
-		struct ork_mmu *mmu = &ork->mmus[i];
-
-		if (!mmu->switching && (!ofile || mmu->claim == ofile->vm))
-			mmu->claim = NULL;
-	}
+	ork_dispatch_end_list_locked(&ork->waiting, ofile, status);
+	ork_dispatch_end_list_locked(&ork->ready, ofile, status);
+	list_for_each_entry_safe(queue, next, &ork->queues, turn)
+		if (!ofile || queue->vm == ofile->vm)
+			ork_dispatch_end_queue_locked(queue, 0, status);
+	ork_dispatch_locked(ork);
 }
 
 /**
- * ork_dispatch_refuse_locked() - no job of a file starts any more; those that are staged end
+ * ork_dispatch_refuse_locked() - no job of a file starts any more; those that have not, end
  * @ofile: the file
  * @status: negative errno that its jobs end with
  *
@@ -397,7 +480,6 @@ void ork_dispatch_refuse_locked(struct ork_file *ofile, int status)
 	lockdep_assert_held(&ofile->ork->lock);
 	WRITE_ONCE(ofile->refusal, status);
 	ork_dispatch_drop_locked(ofile->ork, ofile, status);
-	ork_dispatch_locked(ofile->ork);
 }
 
 /*

@@ -10,7 +10,7 @@ struct ork_file;
 struct ork_job;
 struct ork_mmu;
 
-void ork_dispatch_run(struct ork_job *job);
+void ork_dispatch_add(struct ork_job *job, int status);
 irqreturn_t ork_dispatch_interrupt(struct ork_core *core);
 bool ork_dispatch_task_done_locked(struct ork_core *core);
 void ork_dispatch_locked(struct ork_device *ork);

@@ -46,13 +46,9 @@
 static void ork_file_release(struct kref *ref)
 {
 	struct ork_file *ofile = container_of(ref, struct ork_file, ref);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(ofile->entities); i++)
-		drm_sched_entity_fini(&ofile->entities[i]);
 	ork_vm_put(ofile->vm);
 	put_pid(ofile->pid);
-	mutex_destroy(&ofile->submit_lock);
 	kfree(ofile);
 	ork_live_dec(ORK_LIVE_FILES);
 }
@@ -68,26 +64,12 @@ void ork_file_put(struct ork_file *ofile)
 	kref_put(&ofile->ref, ork_file_release);
 }
 
-static void ork_file_init_entities(struct ork_file *ofile)
-{
-	static const enum drm_sched_priority priorities[] = {
-		[DRM_ORK_PRIORITY_NORMAL] = DRM_SCHED_PRIORITY_NORMAL,
-		[DRM_ORK_PRIORITY_LOW] = ORK_COMPAT_PRIORITY_LOW,
-		[DRM_ORK_PRIORITY_HIGH] = DRM_SCHED_PRIORITY_HIGH,
-	};
-	struct drm_gpu_scheduler *sched = &ofile->ork->sched;
-	unsigned int i;
-
-	/* Fails for a missing scheduler only. */
-	for (i = 0; i < ARRAY_SIZE(priorities); i++)
-		drm_sched_entity_init(&ofile->entities[i], priorities[i], &sched, 1, NULL);
-}
-
 static int ork_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct ork_device *ork = to_ork_device(drm);
 	struct ork_file *ofile;
 	int ret = 0, idx;
+	u32 i;
 
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
@@ -108,9 +90,9 @@ static int ork_open(struct drm_device *drm, struct drm_file *file)
 	ofile->client = ork_compat_client_id(file);
 	ofile->pid = get_pid(task_tgid(current));
 	kref_init(&ofile->ref);
-	mutex_init(&ofile->submit_lock);
 	init_waitqueue_head(&ofile->idle);
-	ork_file_init_entities(ofile);
+	for (i = 0; i < ARRAY_SIZE(ofile->queues); i++)
+		ork_queue_init(&ofile->queues[i], ofile->vm, i);
 	file->driver_priv = ofile;
 out:
 	drm_dev_exit(idx);
@@ -131,7 +113,6 @@ static void ork_postclose(struct drm_device *drm, struct drm_file *file)
 	spin_lock_irq(&ork->lock);
 	ork_dispatch_refuse_locked(ofile, -ECANCELED);
 	spin_unlock_irq(&ork->lock);
-	ork_jobs_cancel(ork, ofile, -ECANCELED);
 	ork_dispatch_finish(ork);
 	wait_event(ofile->idle, !atomic_read(&ofile->active));
 
@@ -285,11 +266,6 @@ static const struct drm_driver ork_drm_driver = {
 	.minor = 0,
 };
 
-static void ork_sched_release(struct drm_device *drm, void *data)
-{
-	drm_sched_fini(data);
-}
-
 static void ork_wq_release(struct drm_device *drm, void *data)
 {
 	destroy_workqueue(data);
@@ -298,31 +274,22 @@ static void ork_wq_release(struct drm_device *drm, void *data)
 /* What open files can reach lives as long as the DRM device. */
 static int ork_device_init(struct ork_device *ork)
 {
-	int ret;
-
 	spin_lock_init(&ork->lock);
 	INIT_LIST_HEAD(&ork->waiting);
 	INIT_LIST_HEAD(&ork->ready);
-	INIT_WORK(&ork->push, ork_jobs_push);
-	INIT_LIST_HEAD(&ork->pushed);
-	INIT_LIST_HEAD(&ork->staged);
+	INIT_WORK(&ork->settle, ork_jobs_settle);
+	INIT_LIST_HEAD(&ork->queues);
 	INIT_LIST_HEAD(&ork->ended);
 	mutex_init(&ork->imports_lock);
 	INIT_LIST_HEAD(&ork->imports);
+	init_llist_head(&ork->done);
+	INIT_WORK(&ork->release, ork_jobs_release);
 	init_waitqueue_head(&ork->jobs_gone);
 
 	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI | ORK_COMPAT_WQ_PERCPU, 0);
 	if (!ork->wq)
 		return -ENOMEM;
-	ret = drmm_add_action_or_reset(&ork->drm, ork_wq_release, ork->wq);
-	if (ret)
-		return ret;
-
-	ret = ork_compat_sched_init(&ork->sched, &ork_sched_ops, ORK_MAX_CORES * ORK_JOBS_PER_CORE,
-				    ork->drm.dev);
-	if (ret)
-		return ret;
-	return drmm_add_action_or_reset(&ork->drm, ork_sched_release, &ork->sched);
+	return drmm_add_action_or_reset(&ork->drm, ork_wq_release, ork->wq);
 }
 
 static bool ork_is_coherent(void)
@@ -387,9 +354,9 @@ static void ork_unbind(struct device *dev)
 
 	drm_dev_unplug(&ork->drm);
 	ork_dispatch_shutdown(ork);
-	ork_jobs_cancel(ork, NULL, -ENODEV);
 	component_unbind_all(dev, ork);
 	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
+	flush_work(&ork->release);
 }
 
 static const struct component_master_ops ork_master_ops = {

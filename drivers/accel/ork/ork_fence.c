@@ -2,10 +2,9 @@
 /*
  * The fence of a job, and waiting for it.
  *
- * Jobs of one scheduler entity run on several cores at once and end in any order. The
- * scheduler's own fences promise an order within an entity, and whoever merges fences by context
- * (reservations, dependencies) relies on it. So every job has a fence in a context of its own,
- * and that one is what reservations and syncobjs get.
+ * Jobs of one file run on several cores at once and end in any order. Fences of one context promise
+ * to signal in order, and whoever merges fences by context (reservations, dependencies) relies on
+ * that. So every job has a fence in a context of its own.
  */
 
 #include <linux/dma-fence-array.h>

@@ -4,8 +4,8 @@
  *
  * A submit goes through fixed phases: everything is copied, checked and allocated; caches are
  * cleaned; reservations are locked, slots reserved, dependencies taken. Nothing can fail after
- * that: fences are published, and each job is pushed to the scheduler when what it waits for has
- * signalled, which may be at once.
+ * that: fences are published, and each job is dispatched when what it waits for has signalled,
+ * which may be at once.
  */
 
 #include <linux/capability.h>
@@ -103,8 +103,6 @@ static void ork_job_release(struct kref *ref)
 	unsigned long flags;
 
 	ork_dependencies_put(job);
-	if (job->scheduled)
-		drm_sched_job_cleanup(&job->base);
 	if (job->fence)
 		dma_fence_put(&job->fence->base);
 	ork_job_put_objects(job);
@@ -316,14 +314,9 @@ static int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *
 static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
 			const struct drm_ork_job *args)
 {
-	static const unsigned int ranks[] = {
-		[DRM_ORK_PRIORITY_LOW] = 0,
-		[DRM_ORK_PRIORITY_NORMAL] = 1,
-		[DRM_ORK_PRIORITY_HIGH] = 2,
-	};
 	int ret;
 
-	job->rank = ranks[submit->priority];
+	job->queue = &job->ofile->queues[submit->priority];
 	ret = ork_job_check_scalars(job, args);
 	if (ret)
 		return ret;
@@ -335,12 +328,7 @@ static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
 		return ret;
 
 	job->fence = ork_fence_create();
-	if (!job->fence)
-		return -ENOMEM;
-	ret = ork_compat_job_init(&job->base, &job->ofile->entities[submit->priority],
-				  submit->file);
-	job->scheduled = !ret;
-	return ret;
+	return job->fence ? 0 : -ENOMEM;
 }
 
 static struct ork_job *ork_job_create(struct ork_submit *submit, const struct drm_ork_job *args)
@@ -377,6 +365,7 @@ static struct ork_job *ork_job_create(struct ork_submit *submit, const struct dr
 void ork_job_end(struct ork_job *job)
 {
 	struct ork_file *ofile = job->ofile;
+	struct ork_device *ork = ofile->ork;
 	struct ork_stats *stats = &ofile->stats;
 	struct ork_fence *fence = job->fence;
 	u32 i;
@@ -400,57 +389,36 @@ void ork_job_end(struct ork_job *job)
 	if (job->status)
 		dma_fence_set_error(&fence->base, job->status);
 
-	/*
-	 * The signal lets the scheduler free the job, and its references with it, before it
-	 * returns.
-	 */
-	kref_get(&ofile->ref);
-	dma_fence_get(&fence->base);
 	dma_fence_signal(&fence->base);
-	dma_fence_put(&fence->base);
 	if (atomic_dec_and_test(&ofile->active))
 		wake_up(&ofile->idle);
-	ork_file_put(ofile);
+	if (llist_add(&job->done, &ork->done))
+		schedule_work(&ork->release);
 }
 
-static void ork_job_push(struct ork_job *job)
-{
-	struct ork_file *ofile = job->ofile;
-
-	/* The job may be gone as soon as it is pushed, and its hold on the file with it. */
-	kref_get(&ofile->ref);
-	mutex_lock(&ofile->submit_lock);
-	drm_sched_job_arm(&job->base);
-	drm_sched_entity_push_job(&job->base);
-	mutex_unlock(&ofile->submit_lock);
-	ork_file_put(ofile);
-}
-
-/*
- * The submit keeps its own reference: what the job names stays until the reservations are unlocked.
+/**
+ * ork_jobs_release() - let go of jobs that have ended
+ * @work: ork->release
+ *
+ * Apart from their ends, for the last reference on an object takes locks whose holders may wait for
+ * a fence.
+ *
+ * Context: process.
  */
-static void ork_job_queue(struct ork_job *job)
+void ork_jobs_release(struct work_struct *work)
 {
-	struct ork_device *ork = job->ofile->ork;
-	bool waits = job->num_dependencies;
+	struct ork_device *ork = container_of(work, struct ork_device, release);
+	struct ork_job *job, *next;
 
-	kref_get(&job->ref);
-	spin_lock_irq(&ork->lock);
-	job->waits = waits;
-	list_add_tail(&job->link, waits ? &ork->waiting : &ork->pushed);
-	spin_unlock_irq(&ork->lock);
-
-	if (waits)
-		ork_dependencies_arm(job);
-	else
-		ork_job_push(job);
+	llist_for_each_entry_safe(job, next, llist_del_all(&ork->done), done)
+		ork_job_put(job);
 }
 
 /**
  * ork_job_ready() - what a job waits for has signalled
  * @job: a job that waits, or that was cancelled meanwhile
  *
- * Context: any, perhaps with a fence's lock held: the scheduler's own locks may not be taken here.
+ * Context: any, perhaps with a fence's lock held: other fences may not be looked at here.
  */
 void ork_job_ready(struct ork_job *job)
 {
@@ -461,7 +429,7 @@ void ork_job_ready(struct ork_job *job)
 	if (job->waits) {
 		job->waits = false;
 		list_move_tail(&job->link, &ork->ready);
-		queue_work(ork->wq, &ork->push);
+		queue_work(ork->wq, &ork->settle);
 	}
 	spin_unlock_irqrestore(&ork->lock, flags);
 }
@@ -473,103 +441,47 @@ static struct ork_job *ork_job_next_ready(struct ork_device *ork)
 	spin_lock_irq(&ork->lock);
 	job = list_first_entry_or_null(&ork->ready, struct ork_job, link);
 	if (job)
-		list_move_tail(&job->link, &ork->pushed);
+		list_del_init(&job->link);
 	spin_unlock_irq(&ork->lock);
 	return job;
 }
 
 /**
- * ork_jobs_push() - give the scheduler the jobs whose wait is over
- * @work: ork->push
+ * ork_jobs_settle() - dispatch the jobs whose wait is over, or end them
+ * @work: ork->settle
  *
  * Context: process; on the way to their fences' signals.
  */
-void ork_jobs_push(struct work_struct *work)
+void ork_jobs_settle(struct work_struct *work)
 {
-	struct ork_device *ork = container_of(work, struct ork_device, push);
+	struct ork_device *ork = container_of(work, struct ork_device, settle);
 	bool cookie = dma_fence_begin_signalling();
 	struct ork_job *job;
 
 	while ((job = ork_job_next_ready(ork)))
-		ork_job_push(job);
+		ork_dispatch_add(job, ork_dependencies_failed(job) ? -ECANCELED : 0);
+	ork_dispatch_finish(ork);
 	dma_fence_end_signalling(cookie);
 }
 
-static void ork_jobs_take_locked(struct list_head *from, const struct ork_file *ofile,
-				 struct list_head *to)
-{
-	struct ork_job *job, *next;
-
-	list_for_each_entry_safe(job, next, from, link) {
-		if (ofile && job->ofile != ofile)
-			continue;
-		/* What is pushed stays the scheduler's too; what waits is nobody else's. */
-		if (from == &job->ofile->ork->pushed)
-			kref_get(&job->ref);
-		job->waits = false;
-		job->cancelled = true;
-		list_move_tail(&job->link, to);
-	}
-}
-
-/**
- * ork_jobs_cancel() - end the jobs that the dispatcher has not got yet, whatever they wait for
- * @ork: the device
- * @ofile: whose jobs; NULL: everybody's
- * @status: negative errno that their fences will carry
- *
- * The scheduler may keep a job that it was given for as long as others keep the cores busy. It
- * then holds little: the fence signals, and the objects are let go, now.
- *
- * Context: process.
+/*
+ * The submit keeps its own reference: what the job names stays until the reservations are unlocked.
  */
-void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int status)
+static void ork_job_queue(struct ork_job *job)
 {
-	struct ork_job *job, *next;
-	LIST_HEAD(cancelled);
+	struct ork_device *ork = job->ofile->ork;
 
-	spin_lock_irq(&ork->lock);
-	ork_jobs_take_locked(&ork->waiting, ofile, &cancelled);
-	ork_jobs_take_locked(&ork->ready, ofile, &cancelled);
-	ork_jobs_take_locked(&ork->pushed, ofile, &cancelled);
-	spin_unlock_irq(&ork->lock);
-
-	list_for_each_entry_safe(job, next, &cancelled, link) {
-		list_del_init(&job->link);
-		job->status = status;
-		ork_job_end(job);
-		ork_job_put_objects(job);
-		ork_job_put(job);
+	kref_get(&job->ref);
+	if (!job->num_dependencies) {
+		ork_dispatch_add(job, 0);
+		return;
 	}
+	spin_lock_irq(&ork->lock);
+	job->waits = true;
+	list_add_tail(&job->link, &ork->waiting);
+	spin_unlock_irq(&ork->lock);
+	ork_dependencies_arm(job);
 }
-
-static struct dma_fence *ork_sched_run(struct drm_sched_job *base)
-{
-	struct ork_job *job = container_of(base, struct ork_job, base);
-	struct dma_fence *fence = dma_fence_get(&job->fence->base);
-	bool cookie = dma_fence_begin_signalling();
-
-	ork_dispatch_run(job);
-	dma_fence_end_signalling(cookie);
-	return fence;
-}
-
-/* The scheduler has no timeout: the watchdog of each core knows better. */
-static enum drm_gpu_sched_stat ork_sched_timedout(struct drm_sched_job *base)
-{
-	return ORK_COMPAT_SCHED_NO_HANG;
-}
-
-static void ork_sched_free(struct drm_sched_job *base)
-{
-	ork_job_put(container_of(base, struct ork_job, base));
-}
-
-const struct drm_sched_backend_ops ork_sched_ops = {
-	.run_job = ork_sched_run,
-	.timedout_job = ork_sched_timedout,
-	.free_job = ork_sched_free,
-};
 
 static int ork_out_sync_init(struct ork_out_sync *out, struct ork_submit *submit, u32 handle,
 			     u64 point)
@@ -826,6 +738,7 @@ static int ork_submit_run(struct ork_submit *submit, const struct drm_ork_submit
 	if (!ret)
 		ork_submit_commit(submit);
 	drm_gem_unlock_reservations(submit->bos, submit->num_bos, &submit->ctx);
+	ork_dispatch_finish(submit->ofile->ork);
 	return ret;
 }
 

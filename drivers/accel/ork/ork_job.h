@@ -5,9 +5,8 @@
 #include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/workqueue.h>
-
-#include <drm/gpu_scheduler.h>
 
 struct drm_device;
 struct drm_file;
@@ -18,6 +17,7 @@ struct ork_extent;
 struct ork_fence;
 struct ork_file;
 struct ork_mapping;
+struct ork_queue;
 struct ork_task;
 
 /**
@@ -36,10 +36,7 @@ struct ork_job_bo {
 
 /**
  * struct ork_job - tasks that run in order on one core
- * @base: the scheduler's part; initialised if @scheduled
- * @scheduled: @base has been initialised
- * @ref: one for the submit that makes it, and one that passes from the list on which it waits to
- *	the scheduler
+ * @ref: one for the submit that makes it, and one for the list or core that has it
  * @ofile: whose it is; referenced
  * @fence: tells its end
  * @tasks: its chains
@@ -48,15 +45,16 @@ struct ork_job_bo {
  * @num_extents: how many
  * @bos: the objects of @extents, each once
  * @num_bos: how many
- * @dependencies: what it waits for before it is pushed
+ * @dependencies: what it waits for before it is dispatched
  * @num_dependencies: how many
  * @unmet: how many of them have not signalled; 0: it is ready
  * @waits: it is in ork->waiting; under ork->lock
- * @cancelled: it ends, or has ended, without the dispatcher; under ork->lock
- * @rank: of its priority; a job of a higher one is staged before it
+ * @queue: where it waits for a core
+ * @order: place among the jobs of all queues; under ork->lock
  * @core_mask: cores that may run it
  * @timeout: jiffies that it may go without finishing a program
- * @link: in ork->waiting, ready, pushed, staged or ended; under ork->lock
+ * @link: in ork->waiting, ready or ended, or in @queue; under ork->lock
+ * @done: in ork->done
  * @status: how it ended; like all below written under ork->lock, and read when it has ended
  * @ran: a core has run it
  * @reset: a core was reset because of it
@@ -65,8 +63,6 @@ struct ork_job_bo {
  * @interrupts: of completed chains
  */
 struct ork_job {
-	struct drm_sched_job base;
-	bool scheduled;
 	struct kref ref;
 	struct ork_file *ofile;
 	struct ork_fence *fence;
@@ -81,12 +77,13 @@ struct ork_job {
 	u32 num_dependencies;
 	atomic_t unmet;
 	bool waits;
-	bool cancelled;
-	unsigned int rank;
+	struct ork_queue *queue;
+	u64 order;
 	u32 core_mask;
 	unsigned long timeout;
 
 	struct list_head link;
+	struct llist_node done;
 	int status;
 	bool ran;
 	bool reset;
@@ -95,12 +92,10 @@ struct ork_job {
 	u32 interrupts;
 };
 
-extern const struct drm_sched_backend_ops ork_sched_ops;
-
 void ork_job_ready(struct ork_job *job);
 void ork_job_end(struct ork_job *job);
-void ork_jobs_push(struct work_struct *work);
-void ork_jobs_cancel(struct ork_device *ork, const struct ork_file *ofile, int status);
+void ork_jobs_settle(struct work_struct *work);
+void ork_jobs_release(struct work_struct *work);
 int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

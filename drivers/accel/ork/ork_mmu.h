@@ -67,8 +67,10 @@ struct ork_fault {
  * @lock: attaching and detaching; taken before ork->lock
  * @vm: the attached address space, referenced; NULL: none. Written under both locks, read under
  *	either
- * @claim: the space that gets the mmu as soon as its cores are idle; until then, none of them
- *	starts a job of another. Under ork->lock
+ * @claim: the space that gets the mmu as soon as its cores are idle; until then, only those that
+ *	are @fresh start a job of another. Found anew each time that jobs are dispatched, unless
+ *	@switching. Under ork->lock
+ * @fresh: bits of the cores that have started nothing since @vm was attached; under ork->lock
  * @stale: a core behind it was reset, and its own part of the IOMMU perhaps with it: nothing
  *	starts until the space has been detached. Under ork->lock
  * @switching: cores start nothing while the attachment changes; under ork->lock
@@ -84,6 +86,7 @@ struct ork_mmu {
 	struct mutex lock;	/* before ork->lock */
 	struct ork_vm *vm;
 	struct ork_vm *claim;
+	u32 fresh;
 	bool stale;
 	bool switching;
 	struct work_struct work;
