@@ -77,7 +77,7 @@ run: setup
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
 	@selftests/vm/run.sh
 
-test: setup
+test:
 	@selftests/env/setup.sh debug
 	@selftests/summary.sh
 

@@ -60,10 +60,7 @@ static const struct npu_rule rules[] = {
 	{ ORK_CORE_CLIP_TRUNCATE, ORK_CORE_CLIP_TRUNCATE_CLIP_TRUNCATE, 0 },
 };
 
-/*
- * --- plan
- * --------------------------------------------------------------------------------------------------
- */
+/* --- plan ------------------------------------------------------------------------------------- */
 
 static const struct npu_operands *find_operands(const struct npu_regs *regs)
 {
@@ -207,10 +204,7 @@ uint64_t npu_conv_macs(const struct npu_conv *conv)
 	return (uint64_t)conv->out_width * conv->out_height * conv->kernels * positions(conv);
 }
 
-/*
- * --- activations
- * -------------------------------------------------------------------------------------------
- */
+/* --- activations ------------------------------------------------------------------------------ */
 
 struct atom {
 	uint32_t x, y, channel;	/* the last one in atoms */
@@ -381,10 +375,7 @@ static int fetch_activations(const struct npu_conv *conv, struct npu_dma *dma, s
 	return stale < 0 ? -1 : stale + fetch_window(dma, cbuf, span);
 }
 
-/*
- * --- weights
- * -----------------------------------------------------------------------------------------------
- */
+/* --- weights ---------------------------------------------------------------------------------- */
 
 WIDEST static void unpack_fp16(const uint16_t *from, float *to)
 {
@@ -436,10 +427,7 @@ static bool load_group(const struct npu_conv *conv, struct npu_dma *dma, struct 
 	return true;
 }
 
-/*
- * --- products
- * ----------------------------------------------------------------------------------------------
- */
+/* --- products --------------------------------------------------------------------------------- */
 
 /* Half a kernel group: wider vectors than the machine has do not stay in registers. */
 typedef float lanes __attribute__((vector_size(FP16_KERNELS / 2 * sizeof(float))));

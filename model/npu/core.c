@@ -133,10 +133,7 @@ bool npu_rules_hold(const struct npu_regs *regs, const struct npu_rule *rules, s
 	return true;
 }
 
-/*
- * --- the interrupt line
- * ------------------------------------------------------------------------------------
- */
+/* --- the interrupt line ----------------------------------------------------------------------- */
 
 static bool level(struct npu_core *core)
 {
@@ -165,10 +162,7 @@ static void update_line(struct npu_core *core)
 	core->telling = false;
 }
 
-/*
- * --- blocks
- * ------------------------------------------------------------------------------------------------
- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static struct block *block_at(struct npu_core *core, uint32_t offset)
 {
@@ -284,10 +278,7 @@ static struct npu_regs executing(struct npu_core *core)
 	return regs;
 }
 
-/*
- * --- registers, by the CPU
- * ---------------------------------------------------------------------------------
- */
+/* --- registers, by the CPU -------------------------------------------------------------------- */
 
 static uint32_t raw_status(const struct npu_core *core)
 {
@@ -424,10 +415,7 @@ void npu_core_write(struct npu_core *core, uint32_t offset, uint32_t value)
 		core->ops.kick(core->opaque);
 }
 
-/*
- * --- registers, by a stream
- * --------------------------------------------------------------------------------
- */
+/* --- registers, by a stream ------------------------------------------------------------------- */
 
 /* Of a target the bits that select: streams set lower ones without effect (vendor facts 3.1). */
 #define TARGET_SELECT	0xffc0u
@@ -524,10 +512,7 @@ static enum npu_hang decode(struct npu_core *core, struct chain *chain, uint32_t
 	return NPU_OK;
 }
 
-/*
- * --- a run
- * -------------------------------------------------------------------------------------------------
- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 struct program {
 	uint32_t enable;
@@ -697,10 +682,7 @@ void npu_core_run(struct npu_core *core)
 		;
 }
 
-/*
- * --- life
- * --------------------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* @lock is held, or nobody else knows the core. */
 static void reset_registers(struct npu_core *core)
@@ -754,10 +736,7 @@ void npu_core_stats(struct npu_core *core, struct npu_core_stats *stats)
 	pthread_mutex_unlock(&core->lock);
 }
 
-/*
- * --- misbehaviour
- * -----------------------------------------------------------------------------------------------
- */
+/* --- misbehaviour ----------------------------------------------------------------------------- */
 
 void npu_core_spurious(struct npu_core *core)
 {

@@ -22,10 +22,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the NPU's memory is l
 
 #define NPU_ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/*
- * --- registers
- * ---------------------------------------------------------------------------------------------
- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 #define NPU_BLOCK_SHIFT		12
 #define NPU_BLOCK_BYTES		(1u << NPU_BLOCK_SHIFT)
@@ -50,10 +47,7 @@ struct npu_rule {
 
 bool npu_rules_hold(const struct npu_regs *regs, const struct npu_rule *rules, size_t count);
 
-/*
- * --- memory
- * ------------------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /*
  * A core's way to memory, for one program. A run that a reset ended (@generation moved on) reads
@@ -76,10 +70,7 @@ struct npu_dma {
 int npu_dma_read(struct npu_dma *dma, enum npu_block block, uint32_t iova, void *buf, uint32_t len);
 bool npu_dma_write(struct npu_dma *dma, uint32_t iova, const void *buf, uint32_t len);
 
-/*
- * --- convolution buffer
- * ------------------------------------------------------------------------------------
- */
+/* --- convolution buffer ----------------------------------------------------------------------- */
 
 /* Data and weights get at least one bank each, so neither gets more than this. */
 #define NPU_CBUF_SHARE		((ORK_CBUF_BANKS - 1) * ORK_CBUF_BANK_BYTES)
@@ -129,10 +120,7 @@ struct npu_cbuf {
 	uint64_t covered[(UINT64_C(1) << 32) / NPU_COVER_WORD_BYTES + 1];
 };
 
-/*
- * --- convolution: CNA and CORE
- * -----------------------------------------------------------------------------
- */
+/* --- convolution: CNA and CORE ---------------------------------------------------------------- */
 
 /* What the type of the operands decides. */
 struct npu_operands {
@@ -169,10 +157,7 @@ struct npu_output;
 bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
 		  struct npu_cbuf *cbuf, bool spoil);
 
-/*
- * --- output: DPU
- * -------------------------------------------------------------------------------------------
- */
+/* --- output: DPU ------------------------------------------------------------------------------ */
 
 struct npu_output {
 	uint32_t precision;

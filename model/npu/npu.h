@@ -18,9 +18,9 @@
 
 #define NPU_LINE_BYTES	64u
 
+/* --- memory: three versions of every line ----------------------------------------------------- */
+
 /*
- * --- memory: three versions of every line ------------------------------------------------------------------
- *
  * A line is dirty if its bytes differ from what both sides agreed on last. A CPU's stores are seen by that alone: one that
  * stores what was agreed on already, over a result that was not invalidated, makes no line dirty here as it would on a board.
  */

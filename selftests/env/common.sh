@@ -108,10 +108,13 @@ read_lists() {
 	private_apt apt-get -o APT::Update::Error-Mode=any update
 }
 
-# A suite that is no longer there costs what comes from it, and nothing else.
+# Once a run. A suite that is no longer there costs what comes from it, and nothing else.
+LISTS_ARE_NEW=
 update_lists() {
+	[ -z "$LISTS_ARE_NEW" ] || return 0
 	derive_sources
 	say "reading the package lists"
+	LISTS_ARE_NEW=1
 	read_lists >/dev/null 2>&1 </dev/null && return
 	say "the archive has not all of ${LATER_SUITES[*]}: going on without them"
 	rm -f "$CACHE"/apt/sources.d/later-*

@@ -915,7 +915,7 @@ static int late_writer_create(int fd, struct product *p, const struct bo *bo)
 	return 0;
 }
 
-/* Two clients, each with an object of its own for the dma-buf, whose fences they have in common. */
+/* Two clients, each with a handle of its own for the one object of the dma-buf. */
 TEST_F(import, reader_waits_for_the_writer_in_another_client)
 {
 	struct product writer, reader;

@@ -36,10 +36,7 @@ __attribute__((format(printf, 2, 3))) static inline void ok(bool good, const cha
 	failed_tests += !good;
 }
 
-/*
- * --- memory
- * -------------------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 struct rig {
 	uint8_t *ram;
@@ -145,10 +142,7 @@ static inline void rig_get(struct rig *rig, uint32_t iova, void *to, size_t len)
 	}
 }
 
-/*
- * --- the core
- * -----------------------------------------------------------------------------------------------
- */
+/* --- the core --------------------------------------------------------------------------------- */
 
 static inline void rig_irq(void *opaque, bool level)
 {
@@ -256,10 +250,7 @@ static inline void rig_recover(struct rig *rig)
 	rig_enable_iommu(rig);
 }
 
-/*
- * --- numbers
- * ------------------------------------------------------------------------------------------------
- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static uint64_t rig_seed = 1;
 
@@ -303,10 +294,7 @@ static inline uint16_t rig_random_half(void)
 	return (random >> 8 & 0x83ff) | exponent << 10;
 }
 
-/*
- * --- programs
- * -----------------------------------------------------------------------------------------------
- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 #define RIG_WORDS	112u
 
@@ -448,10 +436,7 @@ static inline void rig_put_program(struct rig *rig, uint32_t iova, const struct 
 	rig_put(rig, iova, p->words, p->count * sizeof(p->words[0]));
 }
 
-/*
- * --- products
- * -----------------------------------------------------------------------------------------------
- */
+/* --- products --------------------------------------------------------------------------------- */
 
 struct rig_operands {
 	double *a, *b;		/* [m][k], [n][k] */

@@ -70,10 +70,7 @@ static bool chain_product(struct rig *rig, unsigned int i, struct rig_operands o
 	return rig_product(rig, &m, op);
 }
 
-/*
- * --- registers
- * ----------------------------------------------------------------------------------------------
- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 static void registers_reset_to_their_values(void)
 {
@@ -171,10 +168,7 @@ static void pointer_selects_the_group(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- chains
- * -------------------------------------------------------------------------------------------------
- */
+/* --- chains ----------------------------------------------------------------------------------- */
 
 static void chain_interrupts_once(void)
 {
@@ -496,10 +490,7 @@ static void group_out_of_turn_hangs(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- the stream
- * ---------------------------------------------------------------------------------------------
- */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 static void targets_are_decoded_by_their_bits(void)
 {
@@ -540,10 +531,7 @@ static void odd_program_is_fetched_with_one_word_more(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- weights that stay
- * --------------------------------------------------------------------------------------
- */
+/* --- weights that stay ------------------------------------------------------------------------ */
 
 static void reused_weights_are_those_in_the_buffer(void)
 {
@@ -570,10 +558,7 @@ static void reused_weights_are_those_in_the_buffer(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- hangs
- * --------------------------------------------------------------------------------------------------
- */
+/* --- hangs ------------------------------------------------------------------------------------ */
 
 /* A hung core raises nothing, keeps its counter, takes no kick, and is back after a reset. */
 static void check_hang(struct rig *rig, const char *what, enum npu_hang got, enum npu_hang want, unsigned int count)
@@ -760,10 +745,7 @@ static void kick_of_no_program_hangs(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- faults
- * -------------------------------------------------------------------------------------------------
- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 static void test_fault(const char *what, uint32_t iova, bool write)
 {
@@ -800,10 +782,7 @@ static void test_fault(const char *what, uint32_t iova, bool write)
 	rig_fini(&rig);
 }
 
-/*
- * --- accounts
- * -----------------------------------------------------------------------------------------------
- */
+/* --- accounts --------------------------------------------------------------------------------- */
 
 static void work_is_counted(void)
 {
@@ -851,10 +830,7 @@ static void eviction_precedes_the_interrupt(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- misbehaviour
- * -----------------------------------------------------------------------------------------------
- */
+/* --- misbehaviour ----------------------------------------------------------------------------- */
 
 /* In the middle of each program, as a driver does: it looks, and acknowledges. */
 static void tell_a_lie(struct rig *rig)
@@ -979,10 +955,7 @@ static void ignored_stalls_are_those_of_the_cores_iommu(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- resets
- * -------------------------------------------------------------------------------------------------
- */
+/* --- resets ----------------------------------------------------------------------------------- */
 
 static void reset_now(struct rig *rig)
 {

@@ -11,10 +11,7 @@
 #define B		0x20000000u
 #define C		0x30000000u
 
-/*
- * --- half precision
- * -----------------------------------------------------------------------------------------
- */
+/* --- half precision --------------------------------------------------------------------------- */
 
 static void test_half_to_float(void)
 {
@@ -58,10 +55,7 @@ static void test_half_rounding(void)
 	ok(good, "floats round to the nearest half, ties to even");
 }
 
-/*
- * --- nothing else is written
- * --------------------------------------------------------------------------------
- */
+/* --- nothing else is written ------------------------------------------------------------------ */
 
 /* All of RAM random, and in DRAM. */
 static void scatter(struct rig *rig)
@@ -97,10 +91,7 @@ static void undo(struct rig *rig, const struct rig_matmul *m, const uint8_t *bef
 		}
 }
 
-/*
- * --- random products
- * ----------------------------------------------------------------------------------------
- */
+/* --- random products -------------------------------------------------------------------------- */
 
 static void rig_init_scattered(struct rig *rig)
 {
@@ -176,10 +167,7 @@ static void test_random_product(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- order of additions
- * -------------------------------------------------------------------------------------
- */
+/* --- order of additions ----------------------------------------------------------------------- */
 
 /* Products whose sizes differ widely, so that each order of additions gives another sum. */
 static uint16_t wild_half(void)
@@ -269,10 +257,7 @@ static void test_split(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- special values
- * -----------------------------------------------------------------------------------------
- */
+/* --- special values --------------------------------------------------------------------------- */
 
 #define INFINITY_HALF	0x7c00
 
@@ -326,10 +311,7 @@ static void test_special_values(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- convolutions
- * -------------------------------------------------------------------------------------------
- */
+/* --- convolutions ----------------------------------------------------------------------------- */
 
 struct shape {
 	uint32_t in, out, channels, width, height, kernels, kernel_width, kernel_height;
@@ -458,10 +440,7 @@ static void test_random_convolution(void)
 	rig_fini(&rig);
 }
 
-/*
- * --- stale activations and their window
- * ---------------------------------------------------------------------
- */
+/* --- stale activations and their window ------------------------------------------------------- */
 
 /* Three rows of 64 bytes, 256 apart: 576 bytes of activations with gaps, and a window of one bank. */
 static const struct rig_matmul windowed = {

@@ -23,10 +23,7 @@ static FILE *open_vectors(const char *name)
 	return file;
 }
 
-/*
- * --- matrix products
- * ----------------------------------------------------------------------------------------
- */
+/* --- matrix products -------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -92,10 +89,7 @@ static void test_matmuls(void)
 	fclose(file);
 }
 
-/*
- * --- convolutions
- * -------------------------------------------------------------------------------------------
- */
+/* --- convolutions ----------------------------------------------------------------------------- */
 
 static const struct capture {
 	const char *file;
