@@ -3,7 +3,7 @@
 # Applies each of the mutations beside this script to a copy of the tree and runs the suite that has
 # to notice. Prints TAP: a mutation that turns its test red is ok, one that survives is not. The
 # unchanged tree is run first.
-# usage: run.sh [NAME]...   only these mutations
+# usage: run.sh [--full] [NAME]...   only these mutations; those of mutations-full too
 
 # Functions that are called by the name of a parameter look unreachable.
 # shellcheck disable=SC2317
@@ -14,6 +14,7 @@ top=$(cd "$here/../.." && pwd)
 work=$top/build/mutants
 tree=$work/tree
 make=(make --no-print-directory -s "-j$(nproc)")
+lists=("$here/mutations")
 number=0 failed=0
 
 result() {
@@ -43,16 +44,24 @@ substitute() {
 	printf '%s' "${text%%"$2"*}$3$rest" >"$1"
 }
 
-# suite host|guest SUITE: builds it in the copy and runs it.
+# on_board KERNEL SUITE OPTION...
+on_board() {
+	local kernel=$1 suite=$2
+	shift 2
+	"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 KERNEL="$kernel" guest &&
+		setpriv --pdeathsig TERM selftests/vm/vm.sh --kernel "$kernel" "$@" --out "$work/vm" \
+			--timeout 600 -- run-suites "$suite"
+}
+
+# suite host|guest|vendor|debug SUITE: builds it in the copy and runs it.
 suite() {
 	cd "$tree" || return
-	if [ "$1" = host ]; then
-		"${make[@]}" ARCH=host "build/host/selftests/san/$2" && "build/host/selftests/san/$2"
-	else
-		"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 guest &&
-			setpriv --pdeathsig TERM \
-				selftests/vm/vm.sh --out "$work/vm" --timeout 600 -- run-suites "$2"
-	fi
+	case $1 in
+	host) "${make[@]}" ARCH=host "build/host/selftests/san/$2" && "build/host/selftests/san/$2" ;;
+	guest) on_board stock "$2" ;;
+	vendor) on_board stock "$2" --binding vendor ;;
+	debug) on_board debug "$2" ;;
+	esac
 } 2>&1 </dev/null
 
 # verdict LOG TEST: red, green, or neither if the test did not come to run.
@@ -106,7 +115,7 @@ each_mutation() {
 			name=''
 			;;
 		esac
-	done < <(cat "$here/mutations"; echo)
+	done < <(cat "${lists[@]}"; echo)
 }
 
 # The suites that are needed, each once.
@@ -131,6 +140,10 @@ baseline() {
 	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"
 }
 
+if [ "${1:-}" = --full ]; then
+	shift
+	lists+=("$here/mutations-full")
+fi
 rm -rf "$work"
 each_mutation need "$@"
 [ ${#needed[@]} -gt 0 ] || { echo "run.sh: no mutation of that name" >&2; exit 2; }

@@ -749,6 +749,37 @@ TEST_F(order, client_that_waits_for_an_iommu_gets_its_turn)
 	EXPECT_EQ(2u, after[0] - before[0]);
 }
 
+/*
+ * Each space that gets an IOMMU which cores share runs a job on every core before the next: six jobs
+ * of each are two such turns, and there are few more for those that come while the gates open.
+ */
+TEST_F(order, spaces_that_share_an_iommu_fill_its_cores_by_turns)
+{
+	uint64_t before[ORK_MAX_CORES], after[ORK_MAX_CORES];
+	struct step gates[BOARD_CORES], mine[6], theirs[6];
+	int fd = device_open();
+
+	NEED_THREE_CORES(self);
+	if (!cores_share_an_iommu(self))
+		SKIP(return, "needs cores that share an IOMMU");
+	for (uint32_t core = 0; core < BOARD_CORES; core++)
+		ASSERT_EQ(0, shut_gate(self, &gates[core], 1u << core));
+	for (unsigned int i = 0; i < ARRAY_LENGTH(mine); i++) {
+		ASSERT_EQ(0, step_create(self->fd, &mine[i], 1, 0));
+		ASSERT_EQ(0, step_submit(&mine[i]));
+		ASSERT_EQ(0, step_create(fd, &theirs[i], 1, 0));
+		ASSERT_EQ(0, step_submit(&theirs[i]));
+	}
+	switches(self, before);
+	gates_open(self->board);
+	for (unsigned int i = 0; i < ARRAY_LENGTH(mine); i++) {
+		EXPECT_EQ(0, step_status(&mine[i]));
+		EXPECT_EQ(0, step_status(&theirs[i]));
+	}
+	switches(self, after);
+	EXPECT_GE(6u, after[0] - before[0]);
+}
+
 /* Ten thousand jobs, or a tenth of that where an emulation would take minutes. */
 #define BATCH		DRM_ORK_MAX_JOBS
 #define BATCHES(self)	((self)->board ? 16u : 157u)

@@ -276,6 +276,8 @@ void ork_prime_forget(struct ork_bo *bo)
 
 	if (!bo->base.base.import_attach)
 		return;
+	/* The exporter unmaps the memory, and may drop what the CPU's caches alone hold of it. */
+	ork_prime_clean(bo);
 	mutex_lock(&ork->imports_lock);
 	list_del_init(&bo->import);
 	mutex_unlock(&ork->imports_lock);
