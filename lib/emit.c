@@ -38,7 +38,6 @@ struct tile {
 	const struct ork_type_info *type;
 	struct ork_program program;
 	struct ork_operands at;		/* of the tile's first elements */
-	uint32_t k;
 };
 
 static inline uint64_t *put(uint64_t *word, uint32_t reg, uint32_t value)
@@ -82,7 +81,7 @@ static inline uint64_t *put_head(uint64_t *word, const struct tile *tile)
 static inline uint64_t *put_sizes(uint64_t *word, const struct tile *tile)
 {
 	const struct ork_program *program = &tile->program;
-	uint32_t kernel = tile->k * tile->type->in_bytes;
+	uint32_t kernel = program->channels * tile->type->in_bytes;
 
 	word = put(word, ORK_CNA_CONV_CON1, conv_con1(tile->type));
 	word = put(word, ORK_CNA_CONV_CON2, ORK_PREP(ORK_CNA_CONV_CON2_FEATURE_GRAINS, program->grains));
@@ -90,8 +89,8 @@ static inline uint64_t *put_sizes(uint64_t *word, const struct tile *tile)
 					    ORK_PREP(ORK_CNA_CONV_CON3_CONV_X_STRIDE, 1u));
 	word = put(word, ORK_CNA_DATA_SIZE0, ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_WIDTH, 1u) |
 					     ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_HEIGHT, program->rows));
-	word = put(word, ORK_CNA_DATA_SIZE1, ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL_REAL, tile->k - 1) |
-					     ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL, tile->k));
+	word = put(word, ORK_CNA_DATA_SIZE1, ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL_REAL, program->channels - 1) |
+					     ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL, program->channels));
 	word = put(word, ORK_CNA_DATA_SIZE2, ORK_PREP(ORK_CNA_DATA_SIZE2_DATAOUT_WIDTH, 1u));
 	word = put(word, ORK_CNA_DATA_SIZE3, ORK_PREP(ORK_CNA_DATA_SIZE3_DATAOUT_ATOMICS, program->rows));
 	word = put(word, ORK_CNA_WEIGHT_SIZE0, kernel * program->cols);
@@ -123,7 +122,7 @@ static inline uint64_t *put_input(uint64_t *word, const struct tile *tile)
 	word = put(word, ORK_CNA_DMA_CON2, 0);
 	word = put(word, ORK_CNA_FC_DATA_SIZE0, ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_WIDTH, 1u) |
 						ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_HEIGHT, tile->program.rows));
-	word = put(word, ORK_CNA_FC_DATA_SIZE1, ORK_PREP(ORK_CNA_FC_DATA_SIZE1_DMA_CHANNEL, tile->k));
+	word = put(word, ORK_CNA_FC_DATA_SIZE1, ORK_PREP(ORK_CNA_FC_DATA_SIZE1_DMA_CHANNEL, tile->program.channels));
 	word = put(word, ORK_CNA_DCOMP_CTRL, 0);
 	word = put(word, ORK_CNA_DCOMP_REGNUM, 0);
 	word = put(word, ORK_CNA_DCOMP_ADDR0, tile->at.b);
@@ -223,26 +222,27 @@ static void put_program(uint64_t *word, const struct tile *tile)
 }
 
 /* The packed columns of a tile follow each other, as kernel groups do. */
-static void locate(struct tile *tile, const struct ork_operands *at)
+static void locate(struct tile *tile, const struct ork_matmul_plan *plan, const struct ork_operands *at)
 {
 	const struct ork_program *program = &tile->program;
+	uint32_t bytes = tile->type->in_bytes;
 
 	tile->at = *at;
-	tile->at.a += program->m * at->a_stride;
-	tile->at.b += program->n * tile->k * tile->type->in_bytes;
-	tile->at.c += program->m * at->c_stride + program->n * tile->type->out_bytes;
+	tile->at.a += program->m * at->a_stride + program->k * bytes;
+	tile->at.b += (program->k * plan->n_padded + program->n * program->channels) * bytes;
+	tile->at.c += (program->slice * plan->desc.m + program->m) * at->c_stride + program->n * tile->type->out_bytes;
 }
 
 int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan, uint32_t core,
 		    const struct ork_operands *operands)
 {
-	struct tile tile = { .type = ork_type_info(plan->desc.type), .k = plan->desc.k };
+	struct tile tile = { .type = ork_plan_type(plan) };
 	uint64_t *words;
 	uint32_t i;
 
 	for (i = 0; i < plan->programs[core]; i++) {
 		ork_plan_program(plan, core, i, &tile.program);
-		locate(&tile, operands);
+		locate(&tile, plan, operands);
 		ork_chain_begin(chain);
 		words = ork_chain_reserve(chain, ORK_MATMUL_REGISTERS);
 		if (words)

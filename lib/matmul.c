@@ -9,17 +9,22 @@
 #include "ork_private.h"
 
 /*
- * Extents of a job: chain, B, C; of A its own bytes, and two ranges at most of what is fetched with
- * them.
+ * Extents of a job: chain, C; B's whole slices and its last one; of A its own bytes, and two ranges at
+ * most of what is fetched with them.
  */
-#define MAX_EXTENTS	6
+#define MAX_EXTENTS	7
+
+/* Columns that are added up at a time. */
+#define SUM_COLUMNS	256
 
 /* A matrix where the NPU finds it. */
 struct place {
 	struct ork_bo *bo;
 	uint64_t offset;
 	uint64_t row, stride;		/* bytes */
+	uint32_t rows;
 	bool clean;			/* the CPU has not written it */
+	void *data;			/* what is copied to or from it; NULL: it is the caller's, in place */
 };
 
 struct ork_matmul {
@@ -35,7 +40,7 @@ struct ork_matmul {
 
 	/* The product in flight. */
 	bool in_flight;
-	void *c_data;			/* where C is copied to; NULL: it is in place */
+	struct place c;
 	struct drm_ork_task tasks[ORK_MAX_CORES];
 	struct drm_ork_job jobs[ORK_MAX_CORES];
 	struct drm_ork_extent extents[ORK_MAX_CORES][MAX_EXTENTS];
@@ -110,12 +115,12 @@ const struct ork_matmul_plan *ork_matmul_get_plan(const struct ork_matmul *matmu
 /* --- operands --------------------------------------------------------------------------------- */
 
 /* Bytes from the first of a matrix to behind its last. */
-static uint64_t span(const struct ork_matmul *matmul, const struct place *place)
+static uint64_t span(const struct place *place)
 {
-	return (matmul->plan.desc.m - 1) * place->stride + place->row;
+	return (place->rows - 1) * place->stride + place->row;
 }
 
-static int check_flags(struct ork *ork, char which, const struct ork_matrix *matrix)
+static int check_matrix(struct ork *ork, char which, const struct ork_matrix *matrix)
 {
 	if (matrix->flags & ~ORK_CPU_CLEAN)
 		return ork_fail(ork, -EOPNOTSUPP, "flags of %c = 0x%x; only 0x%x is known", which, matrix->flags,
@@ -129,38 +134,55 @@ static int check_flags(struct ork *ork, char which, const struct ork_matrix *mat
 	return 0;
 }
 
-static int check_aligned(struct ork *ork, char which, const char *what, uint64_t value, uint32_t align)
+/* @own: the matrix as the caller has it, in his object. */
+static int check_in_object(struct ork *ork, char which, const struct place *own, uint32_t element)
 {
-	if (value % align == 0)
+	uint64_t size = own->bo->size, bytes = span(own);
+
+	if (own->offset % element)
+		return ork_fail(ork, -EINVAL, "offset of %c = %llu bytes; must be a multiple of %u", which,
+				(unsigned long long)own->offset, element);
+	if (own->offset <= size && bytes <= size - own->offset)
 		return 0;
-	return ork_fail(ork, -EINVAL, "%s of %c = %llu bytes; must be a multiple of %u in place", what, which,
-			(unsigned long long)value, align);
+	return ork_fail(ork, -EINVAL, "%c: %llu bytes at %llu in an object of %llu", which,
+			(unsigned long long)bytes, (unsigned long long)own->offset, (unsigned long long)size);
 }
 
-static int check_in_place(struct ork_matmul *matmul, char which, const struct place *place)
+/*
+ * Where the NPU finds a matrix. @own: as the caller has it, save for the object; @staged: as the library
+ * would have it; @direct: the programs can reach the former if it is aligned to @align bytes.
+ */
+static int find_place(struct ork_matmul *matmul, char which, const struct ork_matrix *matrix, struct place own,
+		      const struct place *staged, bool direct, uint32_t align, struct place *place)
 {
-	uint64_t size = place->bo->size, bytes = span(matmul, place);
+	uint32_t element = which == 'A' ? matmul->type->in_bytes : matmul->type->out_bytes;
+	int ret = check_matrix(matmul->ork, which, matrix);
 
-	if (place->offset <= size && bytes <= size - place->offset)
-		return 0;
-	return ork_fail(matmul->ork, -EINVAL, "%c: %llu bytes at %llu in an object of %llu", which,
-			(unsigned long long)bytes, (unsigned long long)place->offset, (unsigned long long)size);
-}
-
-static int check_a(struct ork_matmul *matmul, const struct ork_matrix *a, struct place *place)
-{
-	int ret = check_flags(matmul->ork, 'A', a);
-
-	*place = (struct place) { .row = (uint64_t)matmul->plan.desc.k * matmul->type->in_bytes };
-	place->stride = place->row;
-	if (ret || !a->bo)
+	own.bo = matrix->bo;
+	own.offset = matrix->offset;
+	own.clean = matrix->flags & ORK_CPU_CLEAN;
+	if (!ret && own.bo)
+		ret = check_in_object(matmul->ork, which, &own, element);
+	if (ret)
 		return ret;
-	place->bo = a->bo;
-	place->offset = a->offset;
-	place->stride = (uint64_t)matmul->plan.desc.lda * matmul->type->in_bytes;
-	place->clean = a->flags & ORK_CPU_CLEAN;
-	ret = check_aligned(matmul->ork, 'A', "offset", place->offset, ORK_ATOM_BYTES);
-	return ret ? ret : check_in_place(matmul, 'A', place);
+	*place = *staged;
+	if (!own.bo)
+		place->data = matrix->data;
+	else if (direct && own.offset % align == 0)
+		*place = own;
+	else
+		place->data = (char *)own.bo->data + own.offset;
+	return 0;
+}
+
+static int find_a(struct ork_matmul *matmul, const struct ork_matrix *a, struct place *place)
+{
+	const struct ork_matmul_plan *plan = &matmul->plan;
+	uint64_t bytes = matmul->type->in_bytes, row = plan->k_padded * bytes;
+	struct place own = { .row = plan->desc.k * bytes, .stride = plan->desc.lda * bytes, .rows = plan->desc.m };
+	struct place staged = { .row = row, .stride = row, .rows = plan->desc.m };
+
+	return find_place(matmul, 'A', a, own, &staged, plan->a_direct, ORK_ATOM_BYTES, place);
 }
 
 static int check_b(struct ork_matmul *matmul, const struct ork_weights *b)
@@ -179,30 +201,18 @@ static int check_b(struct ork_matmul *matmul, const struct ork_weights *b)
 
 /*
  * Cores write, and the driver maintains, whole lines of C: half a line would be lost to whoever has
- * the other half.
+ * the other half. What is staged the CPU reads only: it has no dirty line.
  */
-static int check_c(struct ork_matmul *matmul, const struct ork_matrix *c, struct place *place)
+static int find_c(struct ork_matmul *matmul, const struct ork_matrix *c, struct place *place)
 {
+	const struct ork_matmul_plan *plan = &matmul->plan;
 	uint32_t line = matmul->ork->info.cache_line;
-	int ret = check_flags(matmul->ork, 'C', c);
+	uint64_t bytes = matmul->type->out_bytes;
+	uint64_t row = ork_round_up((uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes, line);
+	struct place own = { .row = plan->desc.n * bytes, .stride = plan->desc.ldc * bytes, .rows = plan->desc.m };
+	struct place staged = { .row = row, .stride = row, .rows = plan->desc.m * plan->k_slices, .clean = true };
 
-	*place = (struct place) { .row = (uint64_t)matmul->plan.desc.n * matmul->type->out_bytes };
-	if (ret || !c->bo) {
-		place->row = ork_round_up(place->row, line);
-		place->stride = place->row;
-		place->clean = true;
-		return ret;
-	}
-	place->bo = c->bo;
-	place->offset = c->offset;
-	place->stride = (uint64_t)matmul->plan.desc.ldc * matmul->type->out_bytes;
-	place->clean = c->flags & ORK_CPU_CLEAN;
-	ret = check_aligned(matmul->ork, 'C', "offset", place->offset, line);
-	if (!ret)
-		ret = check_aligned(matmul->ork, 'C', "row", place->row, line);
-	if (!ret)
-		ret = check_aligned(matmul->ork, 'C', "row stride", place->stride, line);
-	return ret ? ret : check_in_place(matmul, 'C', place);
+	return find_place(matmul, 'C', c, own, &staged, plan->c_direct, line, place);
 }
 
 static int place_in_staging(struct ork_matmul *matmul, struct ork_bo **staging, struct place *place)
@@ -210,7 +220,7 @@ static int place_in_staging(struct ork_matmul *matmul, struct ork_bo **staging, 
 	int ret = 0;
 
 	if (!*staging)
-		ret = ork_bo_create(matmul->ork, span(matmul, place), 0, staging);
+		ret = ork_bo_create(matmul->ork, span(place), 0, staging);
 	place->bo = *staging;
 	return ret;
 }
@@ -227,24 +237,103 @@ static void copy_rows(void *to, uint64_t to_stride, const void *from, uint64_t f
 		memcpy((char *)to + i * to_stride, (const char *)from + i * from_stride, row);
 }
 
-static void gather(struct ork_matmul *matmul, const void *data, const struct place *a)
+/* What fills A's rows up is zero since the staging was made, and nobody writes it. */
+static void gather(struct ork_matmul *matmul, const struct place *a)
 {
-	uint64_t begin = ork_profile_begin(matmul->ork);
+	const struct ork_matmul_desc *desc = &matmul->plan.desc;
+	uint64_t begin = ork_profile_begin(matmul->ork), bytes = matmul->type->in_bytes;
 
-	copy_rows(a->bo->data, a->stride, data, (uint64_t)matmul->plan.desc.lda * matmul->type->in_bytes, a->row,
-		  matmul->plan.desc.m);
+	copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
+}
+
+/* --- slices of K ------------------------------------------------------------------------------ */
+
+static void add_up_floats(float *sum, const char *from, uint64_t slice, uint32_t slices, uint32_t count)
+{
+	const float *part = (const float *)from;
+	uint32_t s, i;
+
+	memcpy(sum, part, count * sizeof(*sum));
+	for (s = 1; s < slices; s++) {
+		part = (const float *)(from + s * slice);
+		for (i = 0; i < count; i++)
+			sum[i] += part[i];
+	}
+}
+
+/* As the NPU does, which wraps. */
+static void add_up_ints(uint32_t *sum, const char *from, uint64_t slice, uint32_t slices, uint32_t count)
+{
+	const uint32_t *part = (const uint32_t *)from;
+	uint32_t s, i;
+
+	memcpy(sum, part, count * sizeof(*sum));
+	for (s = 1; s < slices; s++) {
+		part = (const uint32_t *)(from + s * slice);
+		for (i = 0; i < count; i++)
+			sum[i] += part[i];
+	}
+}
+
+/* To nearest, ties to even. */
+static void round_to_halves(uint16_t *to, const float *from, uint32_t count)
+{
+	_Float16 half;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		half = (_Float16)from[i];
+		memcpy(&to[i], &half, sizeof(half));
+	}
+}
+
+/* Up to SUM_COLUMNS of a row of C. */
+static void add_up(const struct ork_matmul *matmul, void *to, const char *from, uint32_t count)
+{
+	uint64_t slice = matmul->c.stride * matmul->plan.desc.m;
+	uint32_t slices = matmul->plan.k_slices;
+	union {
+		float floats[SUM_COLUMNS];
+		uint32_t ints[SUM_COLUMNS];
+	} sum;
+
+	if (matmul->type->in_precision == ORK_PRECISION_INT8)
+		add_up_ints(sum.ints, from, slice, slices, count);
+	else
+		add_up_floats(sum.floats, from, slice, slices, count);
+	if (matmul->type->out_precision == ORK_PRECISION_FP16)
+		round_to_halves(to, sum.floats, count);
+	else
+		memcpy(to, &sum, count * sizeof(uint32_t));
+}
+
+static void add_up_rows(const struct ork_matmul *matmul, uint64_t stride)
+{
+	const struct ork_matmul_desc *desc = &matmul->plan.desc;
+	uint32_t bytes = matmul->type->out_bytes, m, n;
+
+	for (m = 0; m < desc->m; m++) {
+		const char *from = (const char *)matmul->c.bo->data + m * matmul->c.stride;
+		char *to = (char *)matmul->c.data + m * stride;
+
+		for (n = 0; n < desc->n; n += SUM_COLUMNS)
+			add_up(matmul, to + (uint64_t)n * bytes, from + n * sizeof(uint32_t),
+			       desc->n - n < SUM_COLUMNS ? desc->n - n : SUM_COLUMNS);
+	}
 }
 
 static void copy_back(struct ork_matmul *matmul)
 {
-	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint64_t row = (uint64_t)plan->desc.n * matmul->type->out_bytes;
-	uint64_t begin = ork_profile_begin(matmul->ork);
+	const struct ork_matmul_desc *desc = &matmul->plan.desc;
+	uint64_t begin = ork_profile_begin(matmul->ork), bytes = matmul->type->out_bytes;
 
-	copy_rows(matmul->c_data, (uint64_t)plan->desc.ldc * matmul->type->out_bytes, matmul->c_staging->data,
-		  ork_round_up(row, matmul->ork->info.cache_line), row, plan->desc.m);
-	ork_profile_end(matmul->ork, ORK_PHASE_COPY_BACK, begin, plan->c_bytes);
+	if (matmul->plan.k_slices > 1)
+		add_up_rows(matmul, desc->ldc * bytes);
+	else
+		copy_rows(matmul->c.data, desc->ldc * bytes, matmul->c.bo->data, matmul->c.stride, desc->n * bytes,
+			  desc->m);
+	ork_profile_end(matmul->ork, ORK_PHASE_COPY_BACK, begin, matmul->plan.c_bytes);
 }
 
 /* --- chains ----------------------------------------------------------------------------------- */
@@ -323,7 +412,7 @@ static uint32_t beside_a(const struct ork_matmul *matmul, const struct place *a,
 			 struct ork_range range[2])
 {
 	uint32_t m = matmul->plan.desc.m, count = 0;
-	uint64_t end = a->offset + span(matmul, a);
+	uint64_t end = a->offset + span(a);
 
 	if (a->stride > a->row && m > 1)
 		range[count++] = (struct ork_range) { a->offset + a->row, a->stride - a->row, a->stride, m - 1 };
@@ -347,7 +436,7 @@ static uint32_t ranges_to_clean(const struct ork_matmul *matmul, const struct pl
 /* All cores read the same A: the first names it for all of them. */
 static void name_a(struct ork_matmul *matmul, uint32_t core, const struct place *a)
 {
-	struct ork_range own = { a->offset, span(matmul, a), 0, 1 };
+	struct ork_range own = { a->offset, span(a), 0, 1 };
 	struct ork_range range[2];
 	uint32_t count, i;
 
@@ -360,14 +449,20 @@ static void name_a(struct ork_matmul *matmul, uint32_t core, const struct place 
 		name(matmul, core, a->bo, DRM_ORK_EXTENT_READ, &range[i]);
 }
 
-/* The columns of @core, which are contiguous when packed. */
+/* The columns of @core, which are contiguous in each slice; only the last slice may have another size. */
 static void name_b(struct ork_matmul *matmul, uint32_t core, const struct ork_weights *b)
 {
-	uint64_t column = (uint64_t)b->k * b->type->in_bytes;
+	const struct ork_weights_layout *layout = &b->layout;
+	uint32_t bytes = b->type->in_bytes, flags = b->dirty ? DRM_ORK_EXTENT_READ : DRM_ORK_EXTENT_NO_SYNC;
 	uint64_t first = matmul->plan.n_begin[core], columns = matmul->plan.n_end[core] - first;
-	struct ork_range range = { first * column, columns * column, 0, 1 };
+	uint64_t slice = (uint64_t)layout->slice * layout->n * bytes, part = (uint64_t)layout->slice * bytes;
+	uint64_t last = (uint64_t)ork_slice_channels(layout, layout->slices - 1) * bytes;
+	struct ork_range range = { first * part, columns * part, slice, layout->slices - 1 };
 
-	name(matmul, core, b->bo, b->dirty ? DRM_ORK_EXTENT_READ : DRM_ORK_EXTENT_NO_SYNC, &range);
+	if (range.rows)
+		name(matmul, core, b->bo, flags, &range);
+	range = (struct ork_range) { (layout->slices - 1) * slice + first * last, columns * last, 0, 1 };
+	name(matmul, core, b->bo, flags, &range);
 }
 
 /* The columns of @core, row by row; the last core's with what fills a staged row's last line. */
@@ -375,9 +470,9 @@ static void name_c(struct ork_matmul *matmul, uint32_t core, const struct place 
 {
 	const struct ork_matmul_plan *plan = &matmul->plan;
 	uint32_t flags = DRM_ORK_EXTENT_WRITE | (c->clean ? DRM_ORK_EXTENT_CPU_CLEAN : 0);
-	uint64_t first = (uint64_t)plan->n_begin[core] * matmul->type->out_bytes;
-	uint64_t end = core + 1 < plan->cores ? (uint64_t)plan->n_end[core] * matmul->type->out_bytes : c->row;
-	struct ork_range range = { c->offset + first, end - first, c->stride, plan->desc.m };
+	uint64_t bytes = ork_plan_type(plan)->out_bytes, first = plan->n_begin[core] * bytes;
+	uint64_t end = core + 1 < plan->cores ? plan->n_end[core] * bytes : c->row;
+	struct ork_range range = { c->offset + first, end - first, c->stride, c->rows };
 
 	if (range.length == range.stride)
 		range = (struct ork_range) { range.offset, range.length * range.rows, 0, 1 };
@@ -456,7 +551,7 @@ static void count_bytes(struct ork_matmul *matmul, const struct place *a, const 
 	if (!a->clean)
 		profile->bytes_written_cpu += matmul->plan.a_bytes;
 	if (b->dirty)
-		profile->bytes_written_cpu += b->bytes;
+		profile->bytes_written_cpu += b->layout.bytes;
 	for (core = 0; matmul->chains_dirty && core < matmul->plan.cores; core++)
 		profile->bytes_written_cpu += matmul->chain[core].bytes;
 	profile->bytes_written_npu += matmul->plan.c_bytes;
@@ -490,18 +585,18 @@ static int submit(struct ork_matmul *matmul)
 static int place_operands(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 			  const struct ork_matrix *c, struct place *a_place, struct place *c_place)
 {
-	int ret = check_a(matmul, a, a_place);
+	int ret = find_a(matmul, a, a_place);
 
 	if (!ret)
 		ret = check_b(matmul, b);
 	if (!ret)
-		ret = check_c(matmul, c, c_place);
-	if (!ret && !a->bo)
+		ret = find_c(matmul, c, c_place);
+	if (!ret && a_place->data)
 		ret = place_in_staging(matmul, &matmul->a_staging, a_place);
-	if (!ret && !c->bo)
+	if (!ret && c_place->data)
 		ret = place_in_staging(matmul, &matmul->c_staging, c_place);
-	if (!ret && !a->bo)
-		gather(matmul, a->data, a_place);
+	if (!ret && a_place->data)
+		gather(matmul, a_place);
 	return ret;
 }
 
@@ -526,7 +621,7 @@ int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, stru
 		count_bytes(matmul, &a_place, b);
 	matmul->chains_dirty = false;
 	b->dirty = false;
-	matmul->c_data = c->bo ? NULL : c->data;
+	matmul->c = c_place;
 	matmul->in_flight = true;
 	return 0;
 }
@@ -543,7 +638,7 @@ int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns)
 	ork_profile_end(matmul->ork, ORK_PHASE_WAIT, begin, 0);
 	matmul->in_flight = ret == -ETIME;
 	ork_profile_after_wait(matmul->ork, !matmul->in_flight, busy_ns);
-	if (!ret && matmul->c_data)
+	if (!ret && matmul->c.data)
 		copy_back(matmul);
 	return ret;
 }

@@ -200,9 +200,19 @@ struct ork_matmul_desc {
 	enum ork_sync_mode sync;
 };
 
-/* What a program of a plan covers, and how a core's convolution buffer is shared out. */
+/*
+ * What a program of a plan covers, and how a core's convolution buffer is shared out. The NPU computes
+ * with whole blocks of 32 channels and whole kernel groups (16 columns of fp16, 32 of int8): the rest is
+ * filled with zeros that no caller sees. A K that one program cannot take is cut into slices, whose
+ * results the CPU adds up, in ascending order.
+ */
 struct ork_matmul_plan {
 	struct ork_matmul_desc desc;	/* with defaults filled in */
+	uint32_t k_padded, n_padded;	/* as the NPU has them */
+	uint32_t k_slices;		/* of K */
+	uint32_t k_slice;		/* channels of each; the last may have fewer */
+	bool a_direct;			/* A is used in place if its object and offset allow it */
+	bool c_direct;			/* likewise C */
 	uint32_t cores;			/* cores that get work: at most desc.cores, at most the tiles N has */
 	uint32_t m_tile;		/* rows of A per program; the last tile may have fewer */
 	uint32_t n_tile;		/* columns per program, at most */
@@ -211,8 +221,9 @@ struct ork_matmul_plan {
 	uint32_t programs[3];		/* programs of each core's chain */
 	uint64_t chain_bytes[3];	/* bytes of each core's chain */
 	uint64_t weight_bytes;		/* of B, packed */
-	uint64_t a_bytes, c_bytes;	/* bytes of A and C that a call reads and writes */
-	uint64_t macs;
+	uint64_t a_bytes;		/* of A */
+	uint64_t c_bytes;		/* that the NPU writes: C with its padding, once for each slice of K */
+	uint64_t macs;			/* of the product itself */
 	char reason[128];		/* why there is no plan, naming value and limit; "" if there is one */
 };
 
@@ -222,10 +233,8 @@ struct ork_matmul_plan {
  * @desc: the product
  * @plan: out: the plan, or only its reason
  *
- * A pure function; allocates nothing, any thread. Returns 0 or
- * -EINVAL (a size the programs cannot express: k not a multiple of 32, n not a multiple of 16 for fp16
- * and 32 for int8, zero, a stride below its row or not a multiple of 16 bytes, rows of C over 128 KiB
- * apart, too many cores), -EOPNOTSUPP (k beyond one program's), -E2BIG (a chain of over 4095 programs).
+ * A pure function; allocates nothing, any thread. Returns 0 or -EINVAL (a size of zero or beyond what
+ * addresses can hold, a stride below its row, too many cores), -E2BIG (a chain of over 4095 programs).
  */
 int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_matmul_desc *desc,
 		    struct ork_matmul_plan *plan);
@@ -239,7 +248,7 @@ struct ork_weights;
 /**
  * ork_weights_create - room for a B of @k rows and @n columns, with the element type of @type
  *
- * Sizes are as for ork_matmul_plan(). All fp16 types have the same B.
+ * All fp16 types have the same B. Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
  */
 int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **weights);
 void ork_weights_destroy(struct ork_weights *weights);
@@ -262,9 +271,11 @@ int ork_weights_load(struct ork_weights *weights);
 #define ORK_CPU_CLEAN	(1u << 0)
 
 /*
- * A matrix of a product: in a buffer object (used in place, no copy), or in plain memory (staged
- * through the library's own). In place, offset and row stride must be multiples of 16 bytes for A, and
- * for C of a cache line, as must C's row itself.
+ * A matrix of a product: in a buffer object, or in plain memory. It is used in place, without a copy, if it
+ * is in an object and the plan says so (a_direct: k a multiple of 32, rows 16 bytes aligned; c_direct: one
+ * slice of K, n a whole number of kernel groups, rows and their stride whole cache lines) and its offset is
+ * a multiple of 16 bytes for A, of a cache line for C. Otherwise the CPU copies it to or from memory of the
+ * library's own. ORK_CPU_CLEAN may be said of a C only if it was in place.
  */
 struct ork_matrix {
 	struct ork_bo *bo;	/* or NULL */

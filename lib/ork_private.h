@@ -50,14 +50,30 @@ struct ork_type_info {
 /* NULL for a number that is no type. */
 const struct ork_type_info *ork_type_info(enum ork_type type);
 
-/* -EINVAL with why in @reason, or 0: does B of this size have a packed form? */
-int ork_check_weights(const struct ork_type_info *type, uint32_t k, uint32_t n, char *reason, size_t size);
+/* How B is cut for the NPU, whatever it is multiplied with. */
+struct ork_weights_layout {
+	uint32_t k, n;		/* with the zeros that fill the last block of channels and kernel group */
+	uint32_t slices;	/* of K, one behind the other, each packed by itself */
+	uint32_t slice;		/* channels of each; the last may have fewer */
+	uint64_t bytes;		/* of all */
+};
+
+/* -EINVAL with why in @reason, or 0. */
+int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n, struct ork_weights_layout *layout,
+		       char *reason, size_t size);
+
+static inline uint32_t ork_slice_channels(const struct ork_weights_layout *layout, uint32_t slice)
+{
+	return slice + 1 < layout->slices ? layout->slice : layout->k - slice * layout->slice;
+}
 
 /*
- * One program of a plan: the rows and columns of C that it computes, and how it uses the
- * convolution buffer.
+ * One program of a plan: the rows and columns of C that it computes, from which channels, and how it
+ * uses the convolution buffer.
  */
 struct ork_program {
+	uint32_t slice;				/* of K */
+	uint32_t k, channels;
 	uint32_t m, rows;
 	uint32_t n, cols;
 	uint32_t data_banks, weight_banks;
@@ -65,9 +81,12 @@ struct ork_program {
 	uint32_t grains;			/* rows fetched before computing starts */
 };
 
+/* What the programs of a plan compute: its own type, or with several slices of K what those are summed as. */
+const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan);
+
 /*
- * Program @index of the chain of @core: the tiles of M follow each other, so that the columns'
- * weights stay the same.
+ * Program @index of the chain of @core: the tiles of M follow each other, so that the weights stay
+ * the same.
  */
 void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_t index, struct ork_program *program);
 
@@ -91,7 +110,7 @@ uint32_t ork_plan_window(const struct ork_matmul_plan *plan, uint64_t offset, ui
 #define ORK_MATMUL_REGISTERS	108
 #define ORK_MATMUL_BYTES	((ORK_MATMUL_REGISTERS + ORK_PROGRAM_TAIL_WORDS) * 8u)
 
-/* Where a product's matrices lie on the NPU. */
+/* Where a product's matrices lie on the NPU. Slices of K have a C each, one behind the other. */
 struct ork_operands {
 	uint32_t a, b, c;		/* IOVAs */
 	uint32_t a_stride, c_stride;	/* of rows, in bytes */
@@ -125,7 +144,7 @@ struct ork_weights {
 	struct ork_bo *bo;
 	const struct ork_type_info *type;
 	uint32_t k, n;
-	uint64_t bytes;
+	struct ork_weights_layout layout;
 	bool dirty;			/* the CPU wrote it since it was last cleaned */
 };
 

@@ -10,9 +10,10 @@
 #include "ork_private.h"
 
 #define K_STEP			32	/* channels of one kernel block: packed weights have no smaller unit */
-/* Bytes of a row that boards took for several rows at once, and elements that they took for one. */
+/* Bytes of a row that boards took; with one row they took more, which is not used: B is packed for any M. */
 #define K_BYTES_LIMIT		4096
-#define K_LIMIT_ONE_ROW		8192
+/* Of a slice of a longer row: the longest with which boards ran 128 rows to a program. */
+#define K_BYTES_SLICE		2048
 #define N_LIMIT_PROGRAM		8192	/* DATA_CUBE_CHANNEL holds columns minus one in 13 bits */
 #define NOTCH_LIMIT		(ORK_DPU_DATA_CUBE_NOTCH_ADDR_NOTCH_ADDR_0 + 1)	/* atoms of a row of C */
 #define LINE_LIMIT		ORK_CNA_DMA_CON1_LINE_STRIDE			/* atoms of a row of A */
@@ -127,57 +128,36 @@ static uint32_t feature_grains(const struct ork_type_info *type, uint32_t k, uin
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-int ork_check_weights(const struct ork_type_info *type, uint32_t k, uint32_t n, char *reason, size_t size)
+/* K and N are padded first, and K is cut then, so that every slice but the last is of the proven length. */
+int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n, struct ork_weights_layout *layout,
+		       char *reason, size_t size)
 {
-	if (!k || k % K_STEP)
-		snprintf(reason, size, "k = %u; must be a multiple of %u and not 0", k, K_STEP);
-	else if (!n || n % type->kernels)
-		snprintf(reason, size, "n = %u; must be a multiple of %u and not 0 for this type", n, type->kernels);
-	else
-		return 0;
-	return -EINVAL;
+	uint64_t k_padded = ork_round_up(k, K_STEP), n_padded = ork_round_up(n, type->kernels);
+
+	*layout = (struct ork_weights_layout) { .bytes = k_padded * type->in_bytes * n_padded };
+	if (!k || !n) {
+		snprintf(reason, size, "%s = 0; must be at least 1", k ? "n" : "k");
+		return -EINVAL;
+	}
+	if (k_padded * n_padded > UINT32_MAX / type->in_bytes) {
+		snprintf(reason, size, "k = %u, n = %u; B must be less than 4 GiB", k, n);
+		return -EINVAL;
+	}
+	layout->k = (uint32_t)k_padded;
+	layout->n = (uint32_t)n_padded;
+	layout->slice = layout->k * type->in_bytes <= K_BYTES_LIMIT ? layout->k : K_BYTES_SLICE / type->in_bytes;
+	layout->slices = (uint32_t)ork_div_up(layout->k, layout->slice);
+	return 0;
 }
 
-static int check_a(struct ork_matmul_plan *plan, const struct ork_type_info *type)
+static int check_strides(struct ork_matmul_plan *plan)
 {
 	const struct ork_matmul_desc *desc = &plan->desc;
-	uint64_t bytes = (uint64_t)desc->lda * type->in_bytes;
 
 	if (desc->lda < desc->k)
 		return refuse(plan, -EINVAL, "lda = %u; must be at least k = %u", desc->lda, desc->k);
-	if (bytes % ORK_ATOM_BYTES)
-		return refuse(plan, -EINVAL, "lda = %u, that is %llu bytes; must be a multiple of %u bytes", desc->lda,
-			      (unsigned long long)bytes, ORK_ATOM_BYTES);
-	if (bytes / ORK_ATOM_BYTES > LINE_LIMIT)
-		return refuse(plan, -EINVAL, "lda = %u, that is %llu bytes; must be at most %llu bytes", desc->lda,
-			      (unsigned long long)bytes, (unsigned long long)LINE_LIMIT * ORK_ATOM_BYTES);
-	return 0;
-}
-
-static int check_c(struct ork_matmul_plan *plan, const struct ork_type_info *type)
-{
-	const struct ork_matmul_desc *desc = &plan->desc;
-	uint64_t bytes = (uint64_t)desc->ldc * type->out_bytes;
-
 	if (desc->ldc < desc->n)
 		return refuse(plan, -EINVAL, "ldc = %u; must be at least n = %u", desc->ldc, desc->n);
-	if (bytes % ORK_ATOM_BYTES)
-		return refuse(plan, -EINVAL, "ldc = %u, that is %llu bytes; must be a multiple of %u bytes", desc->ldc,
-			      (unsigned long long)bytes, ORK_ATOM_BYTES);
-	if (bytes / ORK_ATOM_BYTES > NOTCH_LIMIT)
-		return refuse(plan, -EINVAL, "ldc = %u, that is %llu bytes; must be at most %u bytes", desc->ldc,
-			      (unsigned long long)bytes, NOTCH_LIMIT * ORK_ATOM_BYTES);
-	return 0;
-}
-
-static int check_k(struct ork_matmul_plan *plan, const struct ork_type_info *type)
-{
-	uint32_t k = plan->desc.k;
-	uint32_t limit = plan->desc.m == 1 ? K_LIMIT_ONE_ROW : K_BYTES_LIMIT / type->in_bytes;
-
-	if (k > limit)
-		return refuse(plan, -EOPNOTSUPP, "k = %u; one program takes at most %u for m = %u", k, limit,
-			      plan->desc.m);
 	return 0;
 }
 
@@ -186,18 +166,14 @@ static uint32_t cores_usable(const struct drm_ork_device_info *info)
 	return (uint32_t)smaller(info->num_cores, ORK_MAX_CORES);
 }
 
-static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info, const struct ork_type_info *type)
+static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info)
 {
 	struct ork_matmul_desc *desc = &plan->desc;
 	int ret;
 
 	if (!desc->m)
 		return refuse(plan, -EINVAL, "m = 0; must be at least 1");
-	ret = ork_check_weights(type, desc->k, desc->n, plan->reason, sizeof(plan->reason));
-	if (!ret)
-		ret = check_a(plan, type);
-	if (!ret)
-		ret = check_c(plan, type);
+	ret = check_strides(plan);
 	if (ret)
 		return ret;
 	if (desc->cores > cores_usable(info))
@@ -205,7 +181,51 @@ static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info 
 	if (desc->sync != ORK_SYNC_LIVE && desc->sync != ORK_SYNC_WHOLE)
 		return refuse(plan, -EINVAL, "sync = %d; must be %d or %d", (int)desc->sync,
 			      ORK_SYNC_LIVE, ORK_SYNC_WHOLE);
-	return check_k(plan, type);
+	return 0;
+}
+
+/* --- as the NPU has it ------------------------------------------------------------------------ */
+
+const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan)
+{
+	bool halves = plan->desc.type == ORK_FP16_FP16;
+
+	return &types[plan->k_slices > 1 && halves ? ORK_FP16_FP32 : plan->desc.type];
+}
+
+static struct ork_weights_layout layout_of(const struct ork_matmul_plan *plan)
+{
+	return (struct ork_weights_layout) {
+		.k = plan->k_padded, .n = plan->n_padded, .slices = plan->k_slices, .slice = plan->k_slice,
+		.bytes = plan->weight_bytes,
+	};
+}
+
+static int lay_out(struct ork_matmul_plan *plan, const struct ork_type_info *type)
+{
+	struct ork_weights_layout layout;
+	int ret = ork_weights_layout(type, plan->desc.k, plan->desc.n, &layout, plan->reason, sizeof(plan->reason));
+
+	plan->k_padded = layout.k;
+	plan->n_padded = layout.n;
+	plan->k_slices = layout.slices;
+	plan->k_slice = layout.slice;
+	plan->weight_bytes = layout.bytes;
+	return ret;
+}
+
+/* Rows of A and C where the programs can reach them as the caller has them. */
+static void find_direct(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info,
+			const struct ork_type_info *type)
+{
+	const struct ork_matmul_desc *desc = &plan->desc;
+	uint64_t a_stride = (uint64_t)desc->lda * type->in_bytes, c_stride = (uint64_t)desc->ldc * type->out_bytes;
+
+	plan->a_direct = plan->k_padded == desc->k && a_stride % ORK_ATOM_BYTES == 0 &&
+			 a_stride / ORK_ATOM_BYTES <= LINE_LIMIT;
+	plan->c_direct = plan->k_slices == 1 && plan->n_padded == desc->n && c_stride % info->cache_line == 0 &&
+			 (uint64_t)desc->n * type->out_bytes % info->cache_line == 0 &&
+			 c_stride / ORK_ATOM_BYTES <= NOTCH_LIMIT;
 }
 
 /* --- tiles ------------------------------------------------------------------------------------ */
@@ -226,10 +246,10 @@ static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_dev
  * Whole tiles of columns to each core, as evenly as they go. A tile is one kernel group, or one
  * cache line of C where that is more: the driver maintains each core's columns by themselves.
  */
-static void split_columns(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info,
-			  const struct ork_type_info *type)
+static void split_columns(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info)
 {
-	uint32_t n = plan->desc.n;
+	const struct ork_type_info *type = ork_plan_type(plan);
+	uint32_t n = plan->n_padded;
 	uint32_t tile = (uint32_t)larger(type->kernels, info->cache_line / type->out_bytes);
 	uint64_t tiles = ork_div_up(n, tile);
 	uint32_t core;
@@ -256,17 +276,28 @@ static bool has_narrow_program(const struct ork_matmul_plan *plan)
 	return false;
 }
 
+/* Rows that programs of every slice may have. */
+static uint32_t rows_of_all(const struct ork_matmul_plan *plan, const struct ork_type_info *type)
+{
+	struct ork_weights_layout layout = layout_of(plan);
+	bool narrow = has_narrow_program(plan);
+	uint32_t first = rows_limit(type, ork_slice_channels(&layout, 0), narrow);
+	uint32_t last = rows_limit(type, ork_slice_channels(&layout, layout.slices - 1), narrow);
+
+	return (uint32_t)smaller(first, last);
+}
+
 static int count_programs(struct ork_matmul_plan *plan)
 {
-	uint64_t m_tiles = ork_div_up(plan->desc.m, plan->m_tile);
+	uint64_t m_tiles = ork_div_up(plan->desc.m, plan->m_tile) * plan->k_slices;
 	uint64_t programs;
 	uint32_t core;
 
 	for (core = 0; core < plan->cores; core++) {
 		programs = m_tiles * ork_div_up(plan->n_end[core] - plan->n_begin[core], plan->n_tile);
 		if (programs > ORK_CHAIN_MAX_PROGRAMS)
-			return refuse(plan, -E2BIG, "m = %u, n = %u: %llu programs on core %u; a chain has at most %u",
-				      plan->desc.m, plan->desc.n, (unsigned long long)programs, core,
+			return refuse(plan, -E2BIG, "%u x %u x %u: %llu programs on core %u; a chain has at most %u",
+				      plan->desc.m, plan->desc.k, plan->desc.n, (unsigned long long)programs, core,
 				      ORK_CHAIN_MAX_PROGRAMS);
 		plan->programs[core] = (uint32_t)programs;
 		plan->chain_bytes[core] = programs * ORK_MATMUL_BYTES;
@@ -278,9 +309,8 @@ static void fill_amounts(struct ork_matmul_plan *plan, const struct ork_type_inf
 {
 	uint64_t m = plan->desc.m, k = plan->desc.k, n = plan->desc.n;
 
-	plan->weight_bytes = k * n * type->in_bytes;
 	plan->a_bytes = m * k * type->in_bytes;
-	plan->c_bytes = m * n * type->out_bytes;
+	plan->c_bytes = m * plan->n_padded * ork_plan_type(plan)->out_bytes * plan->k_slices;
 	plan->macs = m * k * n;
 }
 
@@ -295,11 +325,14 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 	if (!type)
 		return refuse(plan, -EINVAL, "type = %d; must be 0..%d", (int)desc->type, ORK_INT8_INT32);
 	fill_defaults(plan, info);
-	ret = check(plan, info, type);
+	ret = check(plan, info);
+	if (!ret)
+		ret = lay_out(plan, type);
 	if (ret)
 		return ret;
-	split_columns(plan, info, type);
-	plan->m_tile = (uint32_t)smaller(rows_limit(type, desc->k, has_narrow_program(plan)), desc->m);
+	find_direct(plan, info, type);
+	split_columns(plan, info);
+	plan->m_tile = (uint32_t)smaller(rows_of_all(plan, type), desc->m);
 	ret = count_programs(plan);
 	if (ret)
 		return ret;
@@ -312,32 +345,51 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 
 void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_t index, struct ork_program *program)
 {
-	const struct ork_type_info *type = ork_type_info(plan->desc.type);
+	const struct ork_type_info *type = ork_plan_type(plan);
 	uint32_t m_tiles = (uint32_t)ork_div_up(plan->desc.m, plan->m_tile);
-	uint32_t k = plan->desc.k;
+	struct ork_weights_layout layout = layout_of(plan);
+	uint32_t tile = index / m_tiles;
 
+	program->slice = tile % plan->k_slices;
+	program->k = program->slice * plan->k_slice;
+	program->channels = ork_slice_channels(&layout, program->slice);
 	program->m = index % m_tiles * plan->m_tile;
 	program->rows = (uint32_t)smaller(plan->m_tile, plan->desc.m - program->m);
-	program->n = plan->n_begin[core] + index / m_tiles * plan->n_tile;
+	program->n = plan->n_begin[core] + tile / plan->k_slices * plan->n_tile;
 	program->cols = (uint32_t)smaller(plan->n_tile, plan->n_end[core] - program->n);
-	program->data_banks = data_banks(type, k, program->rows);
+	program->data_banks = data_banks(type, program->channels, program->rows);
 	program->weight_banks = ORK_CBUF_BANKS - program->data_banks;
-	program->entries = row_entries(type, k);
-	program->grains = feature_grains(type, k, program->rows);
+	program->entries = row_entries(type, program->channels);
+	program->grains = feature_grains(type, program->channels, program->rows);
 }
 
 /* --- what is fetched -------------------------------------------------------------------------- */
 
+/* Bytes from the start of @rows rows to behind what the programs of their slices may fetch. */
+static uint64_t fetched(const struct ork_matmul_plan *plan, uint32_t rows, uint64_t stride)
+{
+	struct ork_weights_layout layout = layout_of(plan);
+	uint32_t bytes = ork_plan_type(plan)->in_bytes, slice;
+	uint64_t end = 0;
+
+	for (slice = 0; slice < plan->k_slices; slice++) {
+		uint64_t row = (uint64_t)ork_slice_channels(&layout, slice) * bytes;
+		uint64_t window = ork_round_up((rows - 1) * stride + row, ORK_CBUF_BANK_BYTES);
+
+		end = larger(end, (uint64_t)slice * plan->k_slice * bytes + window);
+	}
+	return end;
+}
+
 uint32_t ork_plan_window(const struct ork_matmul_plan *plan, uint64_t offset, uint64_t stride, uint64_t size,
 			 struct ork_range range[2])
 {
-	uint64_t row = (uint64_t)plan->desc.k * ork_type_info(plan->desc.type)->in_bytes;
 	uint32_t tiles = (uint32_t)ork_div_up(plan->desc.m, plan->m_tile);
 	uint32_t last_rows = plan->desc.m - (tiles - 1) * plan->m_tile;
 	uint64_t step = plan->m_tile * stride;
 	uint64_t last = offset + (tiles - 1) * step;
-	uint64_t full = ork_round_up((plan->m_tile - 1) * stride + row, ORK_CBUF_BANK_BYTES);
-	uint64_t end = last + ork_round_up((last_rows - 1) * stride + row, ORK_CBUF_BANK_BYTES);
+	uint64_t full = fetched(plan, plan->m_tile, stride);
+	uint64_t end = last + fetched(plan, last_rows, stride);
 
 	/*
 	 * Windows that meet are one; none before the last reaches a whole bank beyond its own rows,

@@ -100,25 +100,34 @@ static void pack_block(char *to, const char *from, uint32_t bytes)
 	}
 }
 
+/* A slice of B: k channels and n columns, both whole blocks and groups. */
+struct slice {
+	const struct ork_type_info *type;
+	char *to;
+	const char *from;		/* its first element */
+	uint64_t stride;		/* of the source, in bytes */
+	uint32_t k, n;
+};
+
 /*
  * Rows as the caller has them: of BLOCK_CHANNELS rows a stripe at a time, into as many groups as it
  * is wide.
  */
-static void pack_rows(struct ork_weights *weights, const void *b, size_t stride)
+static void pack_rows(const struct slice *slice)
 {
-	uint32_t bytes = weights->type->in_bytes, kernels = weights->type->kernels, k, i;
-	uint64_t group = (uint64_t)kernels * weights->k * bytes, row = (uint64_t)weights->n * bytes, n, width, at;
+	uint32_t bytes = slice->type->in_bytes, kernels = slice->type->kernels, k, i;
+	uint64_t group = (uint64_t)kernels * slice->k * bytes, row = (uint64_t)slice->n * bytes, n, width, at;
 	char stripe[BLOCK_CHANNELS][STRIPE];
 
-	for (k = 0; k < weights->k; k += BLOCK_CHANNELS) {
-		const char *from = (const char *)b + k * stride * bytes;
-		char *to = (char *)weights->bo->data + (uint64_t)k * kernels * bytes;
+	for (k = 0; k < slice->k; k += BLOCK_CHANNELS) {
+		const char *from = slice->from + k * slice->stride;
+		char *to = slice->to + (uint64_t)k * kernels * bytes;
 
 		for (n = 0; n < row; n += width) {
 			width = row - n < STRIPE ? row - n : STRIPE;
 			for (i = 0; i < BLOCK_CHANNELS; i++)
 				for (at = 0; at < width; at += BLOCK_ROW)
-					memcpy(stripe[i] + at, from + i * stride * bytes + n + at, BLOCK_ROW);
+					memcpy(stripe[i] + at, from + i * slice->stride + n + at, BLOCK_ROW);
 			for (at = 0; at < width; at += BLOCK_ROW, to += group)
 				pack_block(to, stripe[0] + at, bytes);
 		}
@@ -129,21 +138,21 @@ static void pack_rows(struct ork_weights *weights, const void *b, size_t stride)
  * B transposed has each column's channels together already: they are copied, a line of each column
  * at a time.
  */
-static void pack_columns(struct ork_weights *weights, const void *b, size_t stride)
+static void pack_columns(const struct slice *slice)
 {
-	uint32_t bytes = weights->type->in_bytes, kernels = weights->type->kernels, n, i;
-	uint64_t column = (uint64_t)weights->k * bytes, part = BLOCK_CHANNELS * bytes, block = part * kernels, k;
+	uint32_t bytes = slice->type->in_bytes, kernels = slice->type->kernels, n, i;
+	uint64_t column = (uint64_t)slice->k * bytes, part = BLOCK_CHANNELS * bytes, block = part * kernels, k;
 	/*
 	 * A line's second half belongs to the same block, or with one byte per element to the next.
 	 */
 	uint64_t second = part == LINE ? BLOCK_ROW : block;
 
-	for (n = 0; n < weights->n; n += kernels) {
+	for (n = 0; n < slice->n; n += kernels) {
 		for (k = 0; k < column; k += LINE) {
-			char *to = (char *)weights->bo->data + n * column + k * kernels;
-			const char *from = (const char *)b + n * stride * bytes + k;
+			char *to = slice->to + n * column + k * kernels;
+			const char *from = slice->from + n * slice->stride + k;
 
-			for (i = 0; i < kernels; i++, to += part, from += stride * bytes) {
+			for (i = 0; i < kernels; i++, to += part, from += slice->stride) {
 				memcpy(to, from, BLOCK_ROW);
 				if (k + BLOCK_ROW < column)
 					memcpy(to + second, from + BLOCK_ROW, BLOCK_ROW);
@@ -155,6 +164,7 @@ static void pack_columns(struct ork_weights *weights, const void *b, size_t stri
 int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **out)
 {
 	const struct ork_type_info *info = ork_type_info(type);
+	struct ork_weights_layout layout;
 	struct ork_weights *weights;
 	char reason[128];
 	int ret;
@@ -162,16 +172,14 @@ int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t
 	*out = NULL;
 	if (!info)
 		return ork_fail(ork, -EINVAL, "type = %d; must be 0..%d", (int)type, ORK_INT8_INT32);
-	ret = ork_check_weights(info, k, n, reason, sizeof(reason));
+	ret = ork_weights_layout(info, k, n, &layout, reason, sizeof(reason));
 	if (ret)
 		return ork_fail(ork, ret, "weights: %s", reason);
 	weights = calloc(1, sizeof(*weights));
 	if (!weights)
 		return ork_fail(ork, -ENOMEM, "no memory for weights");
-	*weights = (struct ork_weights) {
-		.ork = ork, .type = info, .k = k, .n = n, .bytes = (uint64_t)k * n * info->in_bytes,
-	};
-	ret = ork_bo_create(ork, weights->bytes, 0, &weights->bo);
+	*weights = (struct ork_weights) { .ork = ork, .type = info, .k = k, .n = n, .layout = layout };
+	ret = ork_bo_create(ork, layout.bytes, 0, &weights->bo);
 	if (ret)
 		free(weights);
 	else
@@ -187,22 +195,74 @@ void ork_weights_destroy(struct ork_weights *weights)
 	free(weights);
 }
 
+/* @b with zeros around it, as large as the packed form; NULL: no memory. The caller frees it. */
+static char *padded(const struct ork_weights *weights, const char *b, size_t stride, uint32_t flags)
+{
+	const struct ork_weights_layout *layout = &weights->layout;
+	uint32_t bytes = weights->type->in_bytes, i;
+	uint32_t rows = flags & ORK_TRANSPOSED ? weights->n : weights->k;
+	uint64_t row = (uint64_t)(flags & ORK_TRANSPOSED ? weights->k : weights->n) * bytes;
+	uint64_t pitch = (uint64_t)(flags & ORK_TRANSPOSED ? layout->k : layout->n) * bytes;
+	char *copy = calloc(1, layout->bytes);
+
+	for (i = 0; copy && i < rows; i++)
+		memcpy(copy + i * pitch, b + i * stride * bytes, row);
+	return copy;
+}
+
+/* @b has whole blocks and groups. */
+static void pack_slices(struct ork_weights *weights, const char *b, size_t stride, uint32_t flags)
+{
+	const struct ork_weights_layout *layout = &weights->layout;
+	uint32_t bytes = weights->type->in_bytes, i;
+	struct slice slice = { .type = weights->type, .stride = stride * bytes, .n = layout->n };
+
+	for (i = 0; i < layout->slices; i++) {
+		uint64_t first = (uint64_t)i * layout->slice * bytes;
+
+		slice.k = ork_slice_channels(layout, i);
+		slice.to = (char *)weights->bo->data + first * layout->n;
+		slice.from = b + (flags & ORK_TRANSPOSED ? first : first * stride);
+		if (flags & ORK_TRANSPOSED)
+			pack_columns(&slice);
+		else
+			pack_rows(&slice);
+	}
+}
+
+static int pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags)
+{
+	const struct ork_weights_layout *layout = &weights->layout;
+	char *copy;
+
+	if (weights->k == layout->k && weights->n == layout->n) {
+		pack_slices(weights, b, stride, flags);
+		return 0;
+	}
+	copy = padded(weights, b, stride, flags);
+	if (!copy)
+		return ork_fail(weights->ork, -ENOMEM, "no memory to pad %u x %u weights", weights->k, weights->n);
+	pack_slices(weights, copy, flags & ORK_TRANSPOSED ? layout->k : layout->n, flags);
+	free(copy);
+	return 0;
+}
+
 int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags)
 {
 	size_t row = flags & ORK_TRANSPOSED ? weights->k : weights->n;
 	uint64_t begin;
+	int ret;
 
 	if (flags & ~ORK_TRANSPOSED)
 		return ork_fail(weights->ork, -EOPNOTSUPP, "flags = 0x%x; only 0x%x is known", flags, ORK_TRANSPOSED);
 	if (stride < row)
 		return ork_fail(weights->ork, -EINVAL, "stride of B = %zu; must be at least %zu", stride, row);
 	begin = ork_profile_begin(weights->ork);
-	if (flags & ORK_TRANSPOSED)
-		pack_columns(weights, b, stride);
-	else
-		pack_rows(weights, b, stride);
+	ret = pack(weights, b, stride, flags);
+	if (ret)
+		return ret;
 	weights->dirty = true;
-	ork_profile_end(weights->ork, ORK_PHASE_PACK, begin, weights->bytes);
+	ork_profile_end(weights->ork, ORK_PHASE_PACK, begin, weights->layout.bytes);
 	return 0;
 }
 
@@ -211,7 +271,7 @@ int ork_weights_load(struct ork_weights *weights)
 	int ret = 0;
 
 	if (weights->dirty)
-		ret = ork_bo_sync(weights->bo, DRM_ORK_EXTENT_TO_DEVICE, 0, weights->bytes);
+		ret = ork_bo_sync(weights->bo, DRM_ORK_EXTENT_TO_DEVICE, 0, weights->layout.bytes);
 	if (!ret)
 		weights->dirty = false;
 	return ret;

@@ -15,8 +15,8 @@
 static const uint32_t in_bytes[] = { 2, 2, 1 }, out_bytes[] = { 4, 2, 4 };
 
 /*
- * In place: C's rows are whole lines. One and several tiles of M, K proven and not, one row with a
- * long K, strides.
+ * In place, where C's rows are whole lines: one and several tiles of M, K proven and not, strides. Then
+ * those that are padded, and those whose K is cut into slices, with A in place and without.
  */
 static const struct ork_matmul_desc descs[] = {
 	{ .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 16 },
@@ -32,6 +32,16 @@ static const struct ork_matmul_desc descs[] = {
 	{ .type = ORK_INT8_INT32, .m = 70, .k = 4096, .n = 64 },
 	{ .type = ORK_INT8_INT32, .m = 333, .k = 1024, .n = 96, .lda = 1040, .ldc = 128 },
 	{ .type = ORK_INT8_INT32, .m = 1, .k = 8192, .n = 32 },
+	{ .type = ORK_FP16_FP32, .m = 1, .k = 1, .n = 1 },
+	{ .type = ORK_FP16_FP32, .m = 37, .k = 33, .n = 17, .lda = 41, .ldc = 19 },
+	{ .type = ORK_FP16_FP32, .m = 9, .k = 33, .n = 16, .lda = 64 },
+	{ .type = ORK_FP16_FP16, .m = 5, .k = 100, .n = 50 },
+	{ .type = ORK_INT8_INT32, .m = 7, .k = 45, .n = 33, .lda = 47, .ldc = 48 },
+	{ .type = ORK_FP16_FP32, .m = 20, .k = 3000, .n = 20 },
+	{ .type = ORK_FP16_FP32, .m = 70, .k = 2080, .n = 48, .lda = 2096, .ldc = 64 },
+	{ .type = ORK_FP16_FP16, .m = 9, .k = 3584, .n = 320 },
+	{ .type = ORK_INT8_INT32, .m = 150, .k = 5000, .n = 40 },
+	{ .type = ORK_INT8_INT32, .m = 65, .k = 4128, .n = 64, .lda = 4160 },
 };
 
 #define DESCS	(sizeof(descs) / sizeof(descs[0]))
@@ -155,12 +165,24 @@ static const struct expectation *expect(const struct scene *s, uint64_t seed)
 	return e;
 }
 
+/* What lies between A's rows must be multiplied with nothing, not even with zeros. */
+static void put_nans_beside_a(const struct scene *s)
+{
+	uint16_t *a = a_data(s);
+	uint64_t i, j;
+
+	for (i = 0; i < s->desc.m && s->desc.type != ORK_INT8_INT32; i++)
+		for (j = s->desc.k; j < s->a_stride; j++)
+			a[i * s->a_stride + j] = 0x7e00;
+}
+
 /* Everything random, what lies around A and C too: as the CPU leaves it, nothing cleaned. */
 static void fill_scene(struct scene *s, uint64_t seed)
 {
 	uint64_t random = seed;
 
 	fill(ork_bo_data(s->a_bo), ork_bo_size(s->a_bo) / in_bytes[s->desc.type], s->desc.type, &random);
+	put_nans_beside_a(s);
 	fill(s->b, (uint64_t)s->desc.k * s->desc.n, s->desc.type, &random);
 	fill(ork_bo_data(s->c_bo), ork_bo_size(s->c_bo), ORK_INT8_INT32, &random);
 	s->expected = expect(s, seed);

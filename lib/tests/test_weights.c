@@ -10,6 +10,10 @@ struct shape {
 static const struct shape shapes[] = {
 	{ ORK_FP16_FP32, 32, 16, 0 }, { ORK_FP16_FP16, 64, 48, 5 }, { ORK_FP16_FP32, 256, 112, 1 },
 	{ ORK_INT8_INT32, 32, 32, 0 }, { ORK_INT8_INT32, 96, 64, 3 }, { ORK_INT8_INT32, 224, 160, 7 },
+	/* padded, and in slices */
+	{ ORK_FP16_FP32, 1, 1, 0 }, { ORK_FP16_FP32, 33, 17, 2 }, { ORK_INT8_INT32, 95, 33, 0 },
+	{ ORK_FP16_FP32, 2048, 16, 0 }, { ORK_FP16_FP32, 2080, 32, 0 }, { ORK_FP16_FP16, 3000, 20, 3 },
+	{ ORK_INT8_INT32, 4096, 32, 0 }, { ORK_INT8_INT32, 4128, 32, 1 }, { ORK_INT8_INT32, 9001, 50, 0 },
 };
 
 /* Any two elements near each other differ. */
@@ -18,11 +22,22 @@ static uint16_t element(uint32_t k, uint32_t n)
 	return (uint16_t)(k * 251 + n * 7 + 1);
 }
 
+static uint32_t round_up(uint32_t value, uint32_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
+/* Rows of over 4096 bytes are cut into slices of 2048 bytes, each packed by itself. */
 static uint64_t packed_index(const struct shape *s, uint32_t k, uint32_t n)
 {
-	if (s->type == ORK_INT8_INT32)
-		return ((uint64_t)(n / 32) * (s->k / 32) + k / 32) * 1024 + (n % 32) * 32 + k % 32;
-	return ((uint64_t)(n / 16) * (s->k / 32) + k / 32) * 512 + (n % 16) * 32 + k % 32;
+	bool int8 = s->type == ORK_INT8_INT32;
+	uint32_t all = round_up(s->k, 32), group = int8 ? 32 : 16, width = round_up(s->n, group);
+	uint32_t slice = all <= (int8 ? 4096 : 2048) ? all : int8 ? 2048 : 1024;
+	uint32_t first = k / slice * slice, channels = all - first < slice ? all - first : slice;
+
+	k -= first;
+	return (uint64_t)first * width + ((uint64_t)(n / group) * (channels / 32) + k / 32) * group * 32 +
+	       (n % group) * 32 + k % 32;
 }
 
 static void store(const struct shape *s, void *array, uint64_t index, uint16_t value)
@@ -46,14 +61,15 @@ static void *make_b(const struct shape *s, size_t stride, bool transposed)
 
 static void check_shape(struct ork *ork, const struct shape *s, bool transposed)
 {
-	size_t stride = (transposed ? s->k : s->n) + s->extra, bytes = (size_t)s->k * s->n;
+	size_t stride = (transposed ? s->k : s->n) + s->extra, bytes;
 	void *b = make_b(s, stride, transposed), *expected;
 	struct ork_weights *weights;
 	uint32_t k, n;
 
+	bytes = (size_t)round_up(s->k, 32) * round_up(s->n, s->type == ORK_INT8_INT32 ? 32 : 16);
 	if (s->type != ORK_INT8_INT32)
 		bytes *= 2;
-	expected = malloc(bytes);
+	expected = calloc(1, bytes);
 	for (k = 0; k < s->k; k++)
 		for (n = 0; n < s->n; n++)
 			store(s, expected, packed_index(s, k, n), element(k, n));
@@ -104,10 +120,10 @@ static void wrong_weights_are_refused_with_value_and_limit(void)
 
 	CHECK_EQUAL(ork_weights_create(ork, (enum ork_type)9, 64, 32, &weights), -EINVAL);
 	CHECK(strstr(ork_error(ork), "type = 9"), "%s", ork_error(ork));
-	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, 40, 32, &weights), -EINVAL);
-	CHECK(strstr(ork_error(ork), "k = 40") && strstr(ork_error(ork), "32"), "%s", ork_error(ork));
-	CHECK_EQUAL(ork_weights_create(ork, ORK_INT8_INT32, 64, 16, &weights), -EINVAL);
-	CHECK(strstr(ork_error(ork), "n = 16") && strstr(ork_error(ork), "32"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, 0, 32, &weights), -EINVAL);
+	CHECK(strstr(ork_error(ork), "k = 0") && strstr(ork_error(ork), "at least 1"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_create(ork, ORK_INT8_INT32, 65536, 65536, &weights), -EINVAL);
+	CHECK(strstr(ork_error(ork), "n = 65536") && strstr(ork_error(ork), "4 GiB"), "%s", ork_error(ork));
 	CHECK(!weights, "a handle in spite of the failure");
 
 	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, 64, 32, &weights), 0);

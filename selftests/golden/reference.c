@@ -5,7 +5,7 @@
  *
  * What the NPU computes: int8 exactly; fp16 as fp32 sums of the exact products of 32 ascending k,
  * summed in ascending order, rounded to nearest-even at every addition, and for an fp16 result once
- * more at the end.
+ * more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,16 +33,32 @@ static const struct golden_case {
 	{ INT8_INT32, 64, 4096, 512, 4096, 512 },
 	{ INT8_INT32, 7, 96, 96, 96, 96 },
 	{ INT8_INT32, 64, 512, 96, 528, 112 },	/* in place, rows apart */
+	{ FP16_FP32, 33, 100, 50, 100, 50 },	/* no whole block of K, no whole kernel group */
+	{ FP16_FP16, 3, 1, 1, 5, 7 },
+	{ INT8_INT32, 9, 77, 45, 80, 48 },
+	{ FP16_FP32, 40, 3584, 48, 3584, 48 },	/* slices of K, the last one shorter */
+	{ FP16_FP16, 7, 2100, 40, 2104, 40 },
+	{ INT8_INT32, 20, 5000, 72, 5008, 72 },
 };
+
+/* Adds one sum to the next, and begins it anew. */
+static void add_up(float *to, float *from, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		to[i] += from[i];
+		from[i] = 0;
+	}
+}
 
 static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
 {
 	float *a = malloc(sizeof(*a) * c->k), *row = malloc(sizeof(*row) * c->n),
 	      *b = malloc(sizeof(*b) * c->k * c->n);
-	float *part = calloc(c->n, sizeof(*part));
+	float *part = calloc(c->n, sizeof(*part)), *slice = calloc(c->n, sizeof(*slice));
+	uint32_t channels = c->k > 2048 ? 1024 : c->k;
 	uint64_t hash = GOLDEN_HASH_START;
 
-	if (!a || !row || !b || !part)
+	if (!a || !row || !b || !part || !slice)
 		abort();
 	for (uint32_t k = 0; k < c->k; k++)
 		for (uint32_t n = 0; n < c->n; n++)
@@ -52,14 +68,14 @@ static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
 			a[k] = (float)golden_fp16(seed, GOLDEN_A, m, k);
 		for (uint32_t n = 0; n < c->n; n++)
 			row[n] = 0;
-		for (uint32_t k = 0; k < c->k; k++)
-			for (uint32_t n = 0; n < c->n; n++) {
+		for (uint32_t k = 0; k < c->k; k++) {
+			for (uint32_t n = 0; n < c->n; n++)
 				part[n] += a[k] * b[(size_t)k * c->n + n];
-				if (k % 32 < 31)
-					continue;
-				row[n] += part[n];
-				part[n] = 0;
-			}
+			if (k % 32 == 31 || k + 1 == c->k)
+				add_up(slice, part, c->n);
+			if (k % channels == channels - 1 || k + 1 == c->k)
+				add_up(row, slice, c->n);
+		}
 		for (uint32_t n = 0; n < c->n; n++) {
 			_Float16 narrow = (_Float16)row[n];
 
@@ -68,6 +84,7 @@ static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
 		}
 	}
 	free(part);
+	free(slice);
 	free(b);
 	free(row);
 	free(a);
