@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # libork: static and shared library, pkg-config file, host unit tests.
 
-LIB_SRC := $(addprefix lib/,bo.c chain.c device.c device_kernel.c emit.c matmul.c plan.c profile.c weights.c)
+LIB_SRC := $(addprefix lib/,bo.c chain.c device.c device_kernel.c emit.c matmul.c plan.c profile.c weights.c \
+	weights_file.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 LIB_VERSION := $(shell sed -n 's/^\#define ORK_VERSION_M[AJINOR]*[[:space:]]*//p' lib/ork.h | paste -sd.)
 LIB_LIBS := $(LIBDRM_LIBS) -ldl

@@ -267,6 +267,22 @@ int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, 
 /** ork_weights_load - make what was packed resident now: products after it maintain none of its bytes */
 int ork_weights_load(struct ork_weights *weights);
 
+/**
+ * ork_weights_save - write the packed form to a file, which is replaced as a whole
+ *
+ * Returns -ENOMEM or what writing it gives, with the path in ork_error(); the old file is then as it was.
+ */
+int ork_weights_save(const struct ork_weights *weights, const char *path);
+
+/**
+ * ork_weights_open - weights from a file of ork_weights_save()
+ *
+ * Packing is spared; the bytes go to the device as after ork_weights_pack(). Returns what opening and reading
+ * give, what ork_weights_create() does, or -EINVAL if the file is another one, cut, or changed: ork_error() names
+ * the field that is wrong (magic, version, size, precision, slice, bytes, checksum).
+ */
+int ork_weights_open(struct ork *ork, const char *path, struct ork_weights **weights);
+
 /* The CPU has not written the matrix since the NPU last read (A) or wrote (C) it or since its object was created. */
 #define ORK_CPU_CLEAN	(1u << 0)
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Packing B. The index formulas are those of weights that boards compute with. */
+#include <fcntl.h>
+#include <unistd.h>
 #include "fake.h"
 
 struct shape {
@@ -135,10 +137,113 @@ static void wrong_weights_are_refused_with_value_and_limit(void)
 	ork_weights_destroy(weights);
 }
 
+/* --- files ------------------------------------------------------------------------------------ */
+
+#define HEADER_BYTES	48
+
+static char file_path[64];
+static const struct shape file_shape = { ORK_INT8_INT32, 4500, 40, 0 };
+
+static struct ork_weights *save_some(struct ork *ork)
+{
+	const struct shape *s = &file_shape;
+	struct ork_weights *weights;
+	void *b = make_b(s, s->n, false);
+
+	CHECK_EQUAL(ork_weights_create(ork, s->type, s->k, s->n, &weights), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, b, s->n, 0), 0);
+	CHECK(ork_weights_save(weights, file_path) == 0, "%s", ork_error(ork));
+	free(b);
+	return weights;
+}
+
+static void saved_weights_come_back(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights = save_some(ork), *again;
+
+	/* Over the file that is there. */
+	CHECK_EQUAL(ork_weights_save(weights, file_path), 0);
+	CHECK(ork_weights_open(ork, file_path, &again) == 0, "%s", ork_error(ork));
+	CHECK_EQUAL(again->k, 4500);
+	CHECK_EQUAL(again->n, 40);
+	CHECK_EQUAL(again->layout.bytes, weights->layout.bytes);
+	CHECK(!memcmp(again->bo->data, weights->bo->data, weights->layout.bytes), "other bytes");
+	CHECK_EQUAL(ork_weights_load(again), 0);
+	CHECK_EQUAL(fake.syncs, 1);
+	ork_weights_destroy(again);
+	ork_weights_destroy(weights);
+	unlink(file_path);
+}
+
+/* A file with @value at @offset, or with @value bytes if that is SIZE. */
+#define SIZE	UINT64_MAX
+
+static void damage(uint64_t offset, uint64_t value)
+{
+	int fd = open(file_path, O_RDWR);
+
+	if (offset == SIZE)
+		CHECK_EQUAL(ftruncate(fd, (off_t)value), 0);
+	else
+		CHECK_EQUAL(pwrite(fd, &value, 4, (off_t)offset), 4);
+	close(fd);
+}
+
+static void wrong_files_are_refused_with_the_field(void)
+{
+	/* 4512 channels of 64 columns. */
+	static const struct {
+		uint64_t offset, value;
+		const char *field, *wanted;
+	} damages[] = {
+		{ 0, 0x12345678, "magic", "" }, { 4, 0, "magic", "" },
+		{ 8, 2, "version = 2", "1" }, { 12, 77, "precision = 77", "" }, { 12, ORK_PRECISION_FP16, "slice", "1024" },
+		{ 16, 4000, "slice = 2048", "4000" }, { 16, 4501, "checksum", "" }, { 16, 0, "k = 0", "" },
+		{ 20, 70, "bytes = 288768", "433152" }, { 20, 41, "checksum", "" },
+		{ 24, 1, "slice = 1", "2048" }, { 28, 1, "reserved = 1", "0" }, { 32, 100, "size = 288816", "148" },
+		{ 40, 1, "checksum", "" }, { HEADER_BYTES, 0x01020304, "checksum", "" },
+		{ HEADER_BYTES + 288764, 0x01020304, "checksum", "" },
+		{ SIZE, 0, "cut by 48", "" }, { SIZE, 47, "cut by 1 ", "" }, { SIZE, 48, "size = 48", "288816" },
+		{ SIZE, 288815, "size = 288815", "288816" }, { SIZE, 288817, "size = 288817", "288816" },
+	};
+	struct ork *ork = fake_open();
+	struct ork_weights *weights;
+	size_t i;
+
+	for (i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		ork_weights_destroy(save_some(ork));
+		damage(damages[i].offset, damages[i].value);
+		CHECK(ork_weights_open(ork, file_path, &weights) == -EINVAL, "case %zu", i);
+		CHECK(strstr(ork_error(ork), damages[i].field) && strstr(ork_error(ork), damages[i].wanted),
+		      "case %zu: %s", i, ork_error(ork));
+		CHECK(!weights, "case %zu: a handle in spite of the failure", i);
+	}
+	unlink(file_path);
+}
+
+static void a_file_that_cannot_be_reached_is_named(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights = save_some(ork), *none;
+
+	CHECK_EQUAL(ork_weights_open(ork, "/tmp/ork-no-such-file", &none), -ENOENT);
+	CHECK(strstr(ork_error(ork), "/tmp/ork-no-such-file"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_open(ork, "/tmp", &none), -EISDIR);
+	CHECK_EQUAL(ork_weights_save(weights, "/tmp/ork-no-such-folder/b"), -ENOENT);
+	CHECK(strstr(ork_error(ork), "/tmp/ork-no-such-folder/b"), "%s", ork_error(ork));
+	ork_weights_destroy(weights);
+	unlink(file_path);
+}
+
 int main(void)
 {
+	snprintf(file_path, sizeof(file_path), "/tmp/ork-test-weights-%d", (int)getpid());
 	RUN(every_element_goes_where_the_npu_looks_for_it);
 	RUN(loading_cleans_what_was_packed_once);
 	RUN(wrong_weights_are_refused_with_value_and_limit);
+	RUN(saved_weights_come_back);
+	RUN(wrong_files_are_refused_with_the_field);
+	RUN(a_file_that_cannot_be_reached_is_named);
 	return test_result();
 }
