@@ -167,6 +167,13 @@ struct npu_output {
 	uint32_t group;			/* bytes between kernel groups */
 	uint32_t width;			/* pixels of a line */
 	uint32_t line;			/* atoms between lines */
+	/*
+	 * OUT_CVT, where it narrows integers: sum * scale / 2^shift, rounded, plus offset. Ties go
+	 * to even unless @half_up.
+	 */
+	uint32_t scale, shift;
+	int32_t offset;
+	bool half_up;
 };
 
 /* Sums of @pixels pixels from pixel @first on, for the @kernels kernels of kernel group @group. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The DPU as far as a matrix product needs it: its BS, BN and EW stages bypassed, its converter the
- * identity or the step from fp32 to fp16, its writer in full.
+ * identity, the step from fp32 to fp16 or that of sums to narrower integers, its writer in full.
  */
 #include "core.h"
 #include "half.h"
@@ -21,18 +21,39 @@ static const struct npu_rule rules[] = {
 	  ORK_DPU_EW_CFG_EW_BYPASS | ORK_DPU_EW_CFG_EW_LUT_BYPASS },
 	{ ORK_DPU_BS_OW_CFG, ORK_DPU_BS_OW_CFG_RGP_CNTER | ORK_DPU_BS_OW_CFG_TP_ORG_EN | ORK_DPU_BS_OW_CFG_OW_SRC, 0 },
 	{ ORK_DPU_WDMA_SIZE_0, ORK_DPU_WDMA_SIZE_0_TP_PRECISION, 0 },
+};
+
+/* The converter of a format that is not requantised. */
+static const struct npu_rule identity[] = {
 	{ ORK_DPU_OUT_CVT_OFFSET, 0xffffffff, 0 },
 	{ ORK_DPU_OUT_CVT_SCALE, ORK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, 1 },
 	{ ORK_DPU_OUT_CVT_SHIFT, 0xffffffff, 0 },
 };
 
+/*
+ * The converter of one that is: no program is known that adds the offset before it scales
+ * (CVT_TYPE), MINUS_EXP is for floats.
+ */
+static const struct npu_rule requantised[] = {
+	{ ORK_DPU_OUT_CVT_SHIFT, ~(ORK_DPU_OUT_CVT_SHIFT_CVT_ROUND | ORK_DPU_OUT_CVT_SHIFT_OUT_CVT_SHIFT), 0 },
+};
+
+/*
+ * Boards run int8 to int8 right for K >= 512 only (ork-driver facts 3.6), but there the bank split
+ * of the programs is at fault: their schedule asks for more than twelve banks below that. Of int16
+ * output one report says that it times out (vendor facts 5.2), three that it runs (ork-driver facts
+ * 3.6, C12; vendor facts 9, row 19).
+ */
 static const struct format {
 	uint32_t in, out, bytes;
 	bool to_fp16;	/* FP32TOFP16_EN: fp16 without it times out on boards (ork-driver facts 3.6, 7.1) */
+	bool requantise;
 } formats[] = {
-	{ ORK_PRECISION_FP16, ORK_PRECISION_FP32, 4, false },
-	{ ORK_PRECISION_FP16, ORK_PRECISION_FP16, 2, true },
-	{ ORK_PRECISION_INT8, ORK_PRECISION_INT32, 4, false },
+	{ ORK_PRECISION_FP16, ORK_PRECISION_FP32, 4, false, false },
+	{ ORK_PRECISION_FP16, ORK_PRECISION_FP16, 2, true, false },
+	{ ORK_PRECISION_INT8, ORK_PRECISION_INT32, 4, false, false },
+	{ ORK_PRECISION_INT8, ORK_PRECISION_INT16, 2, false, true },
+	{ ORK_PRECISION_INT8, ORK_PRECISION_INT8, 1, false, true },
 };
 
 static const struct format *find_format(const struct npu_regs *regs, const struct npu_conv *conv)
@@ -47,6 +68,12 @@ static const struct format *find_format(const struct npu_regs *regs, const struc
 		if (formats[i].in == in && formats[i].out == out && formats[i].to_fp16 == to_fp16)
 			return &formats[i];
 	return NULL;
+}
+
+static bool converter_is_known(const struct npu_regs *regs, const struct format *format)
+{
+	return format->requantise ? npu_rules_hold(regs, requantised, NPU_ARRAY_SIZE(requantised)) :
+				    npu_rules_hold(regs, identity, NPU_ARRAY_SIZE(identity));
 }
 
 /*
@@ -90,8 +117,9 @@ enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *c
 	const struct format *format = find_format(regs, conv);
 	uint32_t notch = NPU_FIELD(regs, DPU_DATA_CUBE_NOTCH_ADDR, NOTCH_ADDR_0);
 
-	if (!format || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !sizes_agree(regs, conv) ||
-	    !size_e_is(regs, conv->operands->kernels * format->bytes / ORK_ATOM_BYTES) || !ow_stage_is_idle(regs) ||
+	if (!format || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !converter_is_known(regs, format) ||
+	    !sizes_agree(regs, conv) || !size_e_is(regs, conv->operands->kernels * format->bytes / ORK_ATOM_BYTES) ||
+	    !ow_stage_is_idle(regs) ||
 	    NPU_FIELD(regs, DPU_DATA_CUBE_NOTCH_ADDR, NOTCH_ADDR_1) != notch)
 		return NPU_HANG_UNSUPPORTED;
 
@@ -104,6 +132,10 @@ enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *c
 		.group = npu_reg(regs, ORK_DPU_SURFACE_ADD) & ORK_DPU_SURFACE_ADD_SURF_ADD,
 		.width = conv->out_width,
 		.line = conv->out_width + notch,
+		.scale = NPU_FIELD(regs, DPU_OUT_CVT_SCALE, OUT_CVT_SCALE),
+		.shift = NPU_FIELD(regs, DPU_OUT_CVT_SHIFT, OUT_CVT_SHIFT),
+		.offset = (int32_t)npu_reg(regs, ORK_DPU_OUT_CVT_OFFSET),
+		.half_up = NPU_FIELD(regs, DPU_OUT_CVT_SHIFT, CVT_ROUND),
 	};
 	return NPU_OK;
 }
@@ -113,24 +145,77 @@ static bool is_nan(uint32_t bits)
 	return (bits & 0x7fffffff) > 0x7f800000;
 }
 
-static void convert(const struct npu_output *output, uint32_t sum, unsigned char *to)
+/*
+ * Rounded to nearest, ties to even: bit for bit what boards gave, of both signs (measured by the
+ * ork-driver project, facts 3.6). @half_up is the manual's "always carry" (vendor facts 2.4), which
+ * is not known to have been tried.
+ */
+static int64_t shift_right(int64_t value, uint32_t shift, bool half_up)
 {
-	uint16_t half;
+	int64_t kept, rest, half;
 
-	if (output->precision == ORK_PRECISION_FP16) {
-		half = npu_half_from_bits(sum);
-		memcpy(to, &half, sizeof(half));
-		return;
+	if (!shift)
+		return value;
+	if (shift > 62)		/* a scaled sum has at most 48 bits */
+		return 0;
+	kept = value >> shift;
+	rest = value & ((INT64_C(1) << shift) - 1);
+	half = INT64_C(1) << (shift - 1);
+	return kept + (rest > half || (rest == half && (half_up || (kept & 1))));
+}
+
+static int64_t saturate(int64_t value, uint32_t bits)
+{
+	const int64_t limit = INT64_C(1) << (bits - 1);
+
+	return value < -limit ? -limit : value >= limit ? limit - 1 : value;
+}
+
+/*
+ * The scale has no sign (vendor facts 2.4, of the manual; the ork-driver project takes it for
+ * signed, but stays below 0x8000, where both agree).
+ */
+static int64_t requantise(const struct npu_output *output, int32_t sum)
+{
+	int64_t scaled = shift_right((int64_t)sum * output->scale, output->shift, output->half_up);
+
+	return saturate(scaled + output->offset, 8 * output->bytes);
+}
+
+static uint32_t convert(const struct npu_output *output, uint32_t sum)
+{
+	switch (output->precision) {
+	case ORK_PRECISION_FP16:
+		return npu_half_from_bits(sum);
+	case ORK_PRECISION_FP32:
+		return is_nan(sum) ? NPU_FLOAT_NAN : sum;
+	case ORK_PRECISION_INT8:
+	case ORK_PRECISION_INT16:
+		return (uint32_t)requantise(output, (int32_t)sum);
+	default:
+		return sum;
 	}
-	if (output->precision == ORK_PRECISION_FP32 && is_nan(sum))
-		sum = NPU_FLOAT_NAN;
-	memcpy(to, &sum, sizeof(sum));
+}
+
+static void store(unsigned char *to, uint32_t value, uint32_t bytes)
+{
+	switch (bytes) {
+	case 1:
+		*to = value;
+		break;
+	case 2:
+		memcpy(to, &value, 2);
+		break;
+	default:
+		memcpy(to, &value, 4);
+		break;
+	}
 }
 
 static void convert_atom(const struct npu_output *output, const uint32_t *sums, uint8_t flip, unsigned char *to)
 {
 	for (uint32_t byte = 0; byte < ORK_ATOM_BYTES; byte += output->bytes)
-		convert(output, *sums++, to + byte);
+		store(to + byte, convert(output, *sums++), output->bytes);
 	for (uint32_t byte = 0; byte < ORK_ATOM_BYTES; byte++)
 		to[byte] ^= flip;
 }

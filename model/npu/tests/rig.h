@@ -339,7 +339,15 @@ struct rig_matmul {
 
 static inline uint32_t rig_bytes(uint32_t precision)
 {
-	return precision == ORK_PRECISION_INT8 ? 1 : precision == ORK_PRECISION_FP16 ? 2 : 4;
+	switch (precision) {
+	case ORK_PRECISION_INT8:
+		return 1;
+	case ORK_PRECISION_INT16:
+	case ORK_PRECISION_FP16:
+		return 2;
+	default:
+		return 4;
+	}
 }
 
 static inline void rig_matmul_cna(struct rig_program *p, const struct rig_matmul *m)
