@@ -36,6 +36,7 @@
 /* A tile, with what its fields are made from. */
 struct tile {
 	const struct ork_type_info *type;
+	const struct ork_matmul_desc *desc;
 	struct ork_program program;
 	struct ork_operands at;		/* of the tile's first elements */
 };
@@ -143,12 +144,13 @@ static inline uint64_t *put_core(uint64_t *word, const struct tile *tile)
 
 /*
  * SIZE_E counts the atoms that one kernel group gives, minus one, and is three times the same.
- * OD_BYPASS is clear in all int8 streams with 32-bit rows that boards are known to run, and set in
- * the fp16 ones.
+ * OD_BYPASS is clear in all int8 streams to int32 and int8 that boards are known to run, and set in
+ * those to int16 and in the fp16 ones.
  */
 static uint32_t bs_ow_cfg(const struct ork_type_info *type, uint32_t group_atoms)
 {
-	uint32_t od_bypass = type->in_precision == ORK_PRECISION_FP16 ? ORK_DPU_BS_OW_CFG_OD_BYPASS : 0;
+	bool clear = type->out_precision == ORK_PRECISION_INT32 || type->out_precision == ORK_PRECISION_INT8;
+	uint32_t od_bypass = clear ? 0 : ORK_DPU_BS_OW_CFG_OD_BYPASS;
 
 	return ORK_PREP(ORK_DPU_BS_OW_CFG_SIZE_E_2, group_atoms - 1) |
 	       ORK_PREP(ORK_DPU_BS_OW_CFG_SIZE_E_1, group_atoms - 1) |
@@ -184,12 +186,27 @@ static inline uint64_t *put_output(uint64_t *word, const struct tile *tile)
 						    ORK_PREP(ORK_DPU_DATA_CUBE_CHANNEL_CHANNEL, channel));
 }
 
-/* The stages between accumulator and memory: all passed by, but for the rounding to fp16. */
+/* How an accumulator becomes an element of C. */
+static inline uint64_t *put_converter(uint64_t *word, const struct tile *tile)
+{
+	const struct ork_matmul_desc *desc = tile->desc;
+	uint32_t to_fp16 = tile->type->out_precision == ORK_PRECISION_FP16 ? ORK_DPU_OUT_CVT_SCALE_FP32TOFP16_EN : 0;
+
+	if (!tile->type->requantised) {
+		word = put(word, ORK_DPU_OUT_CVT_OFFSET, 0);
+		word = put(word, ORK_DPU_OUT_CVT_SCALE, ORK_PREP(ORK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, 1u) | to_fp16);
+		return put(word, ORK_DPU_OUT_CVT_SHIFT, 0);
+	}
+	word = put(word, ORK_DPU_OUT_CVT_OFFSET, (uint32_t)desc->offset);
+	word = put(word, ORK_DPU_OUT_CVT_SCALE, ORK_PREP(ORK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, desc->multiplier));
+	return put(word, ORK_DPU_OUT_CVT_SHIFT, ORK_PREP(ORK_DPU_OUT_CVT_SHIFT_OUT_CVT_SHIFT, desc->shift));
+}
+
+/* The stages between accumulator and memory: all passed by, but for the converter. */
 static inline uint64_t *put_stages(uint64_t *word, const struct tile *tile)
 {
 	const struct ork_type_info *type = tile->type;
 	uint32_t group_atoms = type->kernels * type->out_bytes / ORK_ATOM_BYTES;
-	uint32_t to_fp16 = type->out_precision == ORK_PRECISION_FP16 ? ORK_DPU_OUT_CVT_SCALE_FP32TOFP16_EN : 0;
 
 	word = put(word, ORK_DPU_BS_CFG, BS_BYPASS);
 	word = put_zeros(word, ORK_DPU_BS_ALU_CFG, ORK_DPU_BS_RELUX_CMP_VALUE);
@@ -202,9 +219,8 @@ static inline uint64_t *put_stages(uint64_t *word, const struct tile *tile)
 	word = put(word, ORK_DPU_EW_CFG, EW_BYPASS);
 	word = put(word, ORK_DPU_EW_CVT_OFFSET_VALUE, 0);
 	word = put(word, ORK_DPU_EW_CVT_SCALE_VALUE, ORK_PREP(ORK_DPU_EW_CVT_SCALE_VALUE_EW_OP_CVT_SCALE, 1u));
-	word = put_zeros(word, ORK_DPU_EW_RELUX_CMP_VALUE, ORK_DPU_OUT_CVT_OFFSET);
-	word = put(word, ORK_DPU_OUT_CVT_SCALE, ORK_PREP(ORK_DPU_OUT_CVT_SCALE_OUT_CVT_SCALE, 1u) | to_fp16);
-	word = put(word, ORK_DPU_OUT_CVT_SHIFT, 0);
+	word = put(word, ORK_DPU_EW_RELUX_CMP_VALUE, 0);
+	word = put_converter(word, tile);
 	word = put_zeros(word, ORK_DPU_EW_OP_VALUE_0, ORK_DPU_EW_OP_VALUE_7);
 	word = put(word, ORK_DPU_SURFACE_ADD, group_atoms * ORK_ATOM_BYTES);
 	word = put(word, DPU_40C4, 0);
@@ -236,7 +252,7 @@ static void locate(struct tile *tile, const struct ork_matmul_plan *plan, const 
 int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan, uint32_t core,
 		    const struct ork_operands *operands)
 {
-	struct tile tile = { .type = ork_plan_type(plan) };
+	struct tile tile = { .type = ork_plan_type(plan), .desc = &plan->desc };
 	uint64_t *words;
 	uint32_t i;
 

@@ -288,6 +288,38 @@ static void round_to_halves(uint16_t *to, const float *from, uint32_t count)
 	}
 }
 
+/* To nearest, ties to even. */
+static int64_t divide(int64_t value, uint32_t shift)
+{
+	int64_t half = shift ? INT64_C(1) << (shift - 1) : 0;
+	int64_t kept = value >> shift, rest = value - (int64_t)((uint64_t)kept << shift);
+
+	return kept + (rest > half || (shift && rest == half && kept % 2));
+}
+
+static int32_t requantise(const struct ork_matmul_desc *desc, uint32_t sum, int32_t limit)
+{
+	int64_t value = divide((int64_t)(int32_t)sum * desc->multiplier, desc->shift) + desc->offset;
+
+	return (int32_t)(value < -limit - 1 ? -limit - 1 : value > limit ? limit : value);
+}
+
+static void requantise_to_bytes(const struct ork_matmul_desc *desc, int8_t *to, const uint32_t *from, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		to[i] = (int8_t)requantise(desc, from[i], INT8_MAX);
+}
+
+static void requantise_to_shorts(const struct ork_matmul_desc *desc, int16_t *to, const uint32_t *from, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		to[i] = (int16_t)requantise(desc, from[i], INT16_MAX);
+}
+
 /* Up to SUM_COLUMNS of a row of C. */
 static void add_up(const struct ork_matmul *matmul, void *to, const char *from, uint32_t count)
 {
@@ -302,10 +334,12 @@ static void add_up(const struct ork_matmul *matmul, void *to, const char *from, 
 		add_up_ints(sum.ints, from, slice, slices, count);
 	else
 		add_up_floats(sum.floats, from, slice, slices, count);
-	if (matmul->type->out_precision == ORK_PRECISION_FP16)
-		round_to_halves(to, sum.floats, count);
-	else
-		memcpy(to, &sum, count * sizeof(uint32_t));
+	switch (matmul->type->out_precision) {
+	case ORK_PRECISION_FP16: round_to_halves(to, sum.floats, count); break;
+	case ORK_PRECISION_INT16: requantise_to_shorts(&matmul->plan.desc, to, sum.ints, count); break;
+	case ORK_PRECISION_INT8: requantise_to_bytes(&matmul->plan.desc, to, sum.ints, count); break;
+	default: memcpy(to, &sum, count * sizeof(uint32_t)); break;
+	}
 }
 
 static void add_up_rows(const struct ork_matmul *matmul, uint64_t stride)

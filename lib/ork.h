@@ -182,6 +182,8 @@ enum ork_type {
 	ORK_FP16_FP32,		/* fp16 times fp16, summed and given as fp32 */
 	ORK_FP16_FP16,		/* the same, rounded to fp16 at the end */
 	ORK_INT8_INT32,		/* exact */
+	ORK_INT8_INT16,		/* requantised: see struct ork_matmul_desc */
+	ORK_INT8_INT8,		/* likewise */
 };
 
 /* How extents are named. */
@@ -198,6 +200,13 @@ struct ork_matmul_desc {
 	uint32_t ldc;			/* row stride of C in elements; 0: n */
 	uint32_t cores;			/* 1..3; 0: all the device has */
 	enum ork_sync_mode sync;
+	/*
+	 * ORK_INT8_INT16 and ORK_INT8_INT8, else 0: of an exact sum, C has sum * multiplier / 2^shift to the
+	 * nearest integer, ties to even, plus offset, saturated.
+	 */
+	uint32_t multiplier;		/* 1..32767 */
+	uint32_t shift;			/* 0..47 */
+	int32_t offset;			/* -32768..32767 */
 };
 
 /*
@@ -234,7 +243,8 @@ struct ork_matmul_plan {
  * @plan: out: the plan, or only its reason
  *
  * A pure function; allocates nothing, any thread. Returns 0 or -EINVAL (a size of zero or beyond what
- * addresses can hold, a stride below its row, too many cores), -E2BIG (a chain of over 4095 programs).
+ * addresses can hold, a stride below its row, too many cores, a multiplier, shift or offset out of range), -E2BIG
+ * (a chain of over 4095 programs).
  */
 int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_matmul_desc *desc,
 		    struct ork_matmul_plan *plan);
@@ -248,7 +258,7 @@ struct ork_weights;
 /**
  * ork_weights_create - room for a B of @k rows and @n columns, with the element type of @type
  *
- * All fp16 types have the same B. Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
+ * All fp16 types have the same B, and so have all int8 ones. Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
  */
 int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **weights);
 void ork_weights_destroy(struct ork_weights *weights);

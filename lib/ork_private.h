@@ -45,7 +45,11 @@ struct ork_type_info {
 	uint32_t in_bytes, out_bytes;
 	uint32_t kernels;			/* columns of one kernel group */
 	uint32_t in_precision, out_precision;	/* ORK_PRECISION_* */
+	enum ork_type sum;			/* what slices of K are computed as, before they are added up */
+	bool requantised;
 };
+
+#define ORK_LAST_TYPE		ORK_INT8_INT8
 
 /* NULL for a number that is no type. */
 const struct ork_type_info *ork_type_info(enum ork_type type);

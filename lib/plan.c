@@ -33,9 +33,11 @@
 #define GRAIN_BYTES		(2 * ORK_CBUF_BANK_BYTES)
 
 static const struct ork_type_info types[] = {
-	[ORK_FP16_FP32] = { 2, 4, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP32 },
-	[ORK_FP16_FP16] = { 2, 2, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP16 },
-	[ORK_INT8_INT32] = { 1, 4, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT32 },
+	[ORK_FP16_FP32] = { 2, 4, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP32, ORK_FP16_FP32, false },
+	[ORK_FP16_FP16] = { 2, 2, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP16, ORK_FP16_FP32, false },
+	[ORK_INT8_INT32] = { 1, 4, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT32, ORK_INT8_INT32, false },
+	[ORK_INT8_INT16] = { 1, 2, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT16, ORK_INT8_INT32, true },
+	[ORK_INT8_INT8] = { 1, 1, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT8, ORK_INT8_INT32, true },
 };
 
 const struct ork_type_info *ork_type_info(enum ork_type type)
@@ -161,12 +163,32 @@ static int check_strides(struct ork_matmul_plan *plan)
 	return 0;
 }
 
+/* Boards were found to take a multiplier of 15 bits; the product of a sum and such has 47. */
+#define MULTIPLIER_LIMIT	0x7fff
+#define SHIFT_LIMIT		47
+
+static int check_requantisation(struct ork_matmul_plan *plan, const struct ork_type_info *type)
+{
+	const struct ork_matmul_desc *desc = &plan->desc;
+
+	if (!type->requantised && (desc->multiplier || desc->shift || desc->offset))
+		return refuse(plan, -EINVAL, "multiplier = %u, shift = %u, offset = %d; must be 0 for this type",
+			      desc->multiplier, desc->shift, desc->offset);
+	if (type->requantised && (!desc->multiplier || desc->multiplier > MULTIPLIER_LIMIT))
+		return refuse(plan, -EINVAL, "multiplier = %u; must be 1..%u", desc->multiplier, MULTIPLIER_LIMIT);
+	if (desc->shift > SHIFT_LIMIT)
+		return refuse(plan, -EINVAL, "shift = %u; must be at most %u", desc->shift, SHIFT_LIMIT);
+	if (desc->offset < INT16_MIN || desc->offset > INT16_MAX)
+		return refuse(plan, -EINVAL, "offset = %d; must be %d..%d", desc->offset, INT16_MIN, INT16_MAX);
+	return 0;
+}
+
 static uint32_t cores_usable(const struct drm_ork_device_info *info)
 {
 	return (uint32_t)smaller(info->num_cores, ORK_MAX_CORES);
 }
 
-static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info)
+static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info, const struct ork_type_info *type)
 {
 	struct ork_matmul_desc *desc = &plan->desc;
 	int ret;
@@ -174,6 +196,8 @@ static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info 
 	if (!desc->m)
 		return refuse(plan, -EINVAL, "m = 0; must be at least 1");
 	ret = check_strides(plan);
+	if (!ret)
+		ret = check_requantisation(plan, type);
 	if (ret)
 		return ret;
 	if (desc->cores > cores_usable(info))
@@ -188,9 +212,9 @@ static int check(struct ork_matmul_plan *plan, const struct drm_ork_device_info 
 
 const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan)
 {
-	bool halves = plan->desc.type == ORK_FP16_FP16;
+	const struct ork_type_info *type = &types[plan->desc.type];
 
-	return &types[plan->k_slices > 1 && halves ? ORK_FP16_FP32 : plan->desc.type];
+	return plan->k_slices > 1 ? &types[type->sum] : type;
 }
 
 static struct ork_weights_layout layout_of(const struct ork_matmul_plan *plan)
@@ -323,9 +347,9 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 
 	*plan = (struct ork_matmul_plan) { .desc = *desc };
 	if (!type)
-		return refuse(plan, -EINVAL, "type = %d; must be 0..%d", (int)desc->type, ORK_INT8_INT32);
+		return refuse(plan, -EINVAL, "type = %d; must be 0..%d", (int)desc->type, ORK_LAST_TYPE);
 	fill_defaults(plan, info);
-	ret = check(plan, info);
+	ret = check(plan, info, type);
 	if (!ret)
 		ret = lay_out(plan, type);
 	if (ret)

@@ -171,7 +171,7 @@ int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t
 
 	*out = NULL;
 	if (!info)
-		return ork_fail(ork, -EINVAL, "type = %d; must be 0..%d", (int)type, ORK_INT8_INT32);
+		return ork_fail(ork, -EINVAL, "type = %d; must be 0..%d", (int)type, ORK_LAST_TYPE);
 	ret = ork_weights_layout(info, k, n, &layout, reason, sizeof(reason));
 	if (ret)
 		return ork_fail(ork, ret, "weights: %s", reason);

@@ -12,7 +12,12 @@
 #include "ork.h"
 #include "test.h"
 
-static const uint32_t in_bytes[] = { 2, 2, 1 }, out_bytes[] = { 4, 2, 4 };
+static const uint32_t in_bytes[] = { 2, 2, 1, 1, 1 }, out_bytes[] = { 4, 2, 4, 2, 1 };
+
+static bool is_int8(enum ork_type type)
+{
+	return in_bytes[type] == 1;
+}
 
 /*
  * In place, where C's rows are whole lines: one and several tiles of M, K proven and not, strides. Then
@@ -42,6 +47,15 @@ static const struct ork_matmul_desc descs[] = {
 	{ .type = ORK_FP16_FP16, .m = 9, .k = 3584, .n = 320 },
 	{ .type = ORK_INT8_INT32, .m = 150, .k = 5000, .n = 40 },
 	{ .type = ORK_INT8_INT32, .m = 65, .k = 4128, .n = 64, .lda = 4160 },
+	/* Requantised: some saturate at either end, some are ties. */
+	{ .type = ORK_INT8_INT8, .m = 37, .k = 512, .n = 192, .multiplier = 20001, .shift = 25, .offset = -3 },
+	{ .type = ORK_INT8_INT8, .m = 9, .k = 45, .n = 33, .multiplier = 1, .shift = 10 },
+	{ .type = ORK_INT8_INT16, .m = 70, .k = 1024, .n = 96, .multiplier = 3, .shift = 3, .offset = 100 },
+	{ .type = ORK_INT8_INT16, .m = 5, .k = 100, .n = 50, .multiplier = 32767, .shift = 16 },
+	{ .type = ORK_INT8_INT8, .m = 20, .k = 5000, .n = 40, .multiplier = 1, .shift = 13, .offset = 7 },
+	{ .type = ORK_INT8_INT16, .m = 6, .k = 4128, .n = 64, .multiplier = 1, .shift = 4 },
+	{ .type = ORK_INT8_INT8, .m = 3, .k = 64, .n = 32, .multiplier = 2, .shift = 0 },
+	{ .type = ORK_INT8_INT16, .m = 3, .k = 64, .n = 32, .multiplier = 32767, .shift = 47, .offset = -9 },
 };
 
 #define DESCS	(sizeof(descs) / sizeof(descs[0]))
@@ -50,7 +64,7 @@ static const struct ork_matmul_desc descs[] = {
 
 static double element(const void *matrix, uint64_t index, enum ork_type type)
 {
-	return type == ORK_INT8_INT32 ? ((const int8_t *)matrix)[index] : (double)((const _Float16 *)matrix)[index];
+	return is_int8(type) ? ((const int8_t *)matrix)[index] : (double)((const _Float16 *)matrix)[index];
 }
 
 static void fill(void *matrix, uint64_t elements, enum ork_type type, uint64_t *random)
@@ -58,7 +72,7 @@ static void fill(void *matrix, uint64_t elements, enum ork_type type, uint64_t *
 	uint64_t i;
 
 	for (i = 0; i < elements; i++) {
-		if (type == ORK_INT8_INT32)
+		if (is_int8(type))
 			((int8_t *)matrix)[i] = (int8_t)next_random(random);
 		else
 			((_Float16 *)matrix)[i] = (_Float16)((int32_t)(next_random(random) % 4001) / 2000.0 - 1.0);
@@ -70,6 +84,8 @@ static double result(const void *c, uint64_t index, enum ork_type type)
 	switch (type) {
 	case ORK_FP16_FP32: return ((const float *)c)[index];
 	case ORK_FP16_FP16: return (double)((const _Float16 *)c)[index];
+	case ORK_INT8_INT16: return ((const int16_t *)c)[index];
+	case ORK_INT8_INT8: return ((const int8_t *)c)[index];
 	default: return ((const int32_t *)c)[index];
 	}
 }
@@ -82,7 +98,7 @@ static double allowed(enum ork_type type, uint32_t k, double sum, double magnitu
 {
 	double error = (2e-7 * sqrt(k / 1024.0) + 2e-7) * magnitudes;
 
-	if (type == ORK_INT8_INT32)
+	if (is_int8(type))
 		return 0;
 	return type == ORK_FP16_FP16 ? error + fabs(sum) / 2048 + ldexp(1, -25) : error;
 }
@@ -171,7 +187,7 @@ static void put_nans_beside_a(const struct scene *s)
 	uint16_t *a = a_data(s);
 	uint64_t i, j;
 
-	for (i = 0; i < s->desc.m && s->desc.type != ORK_INT8_INT32; i++)
+	for (i = 0; i < s->desc.m && !is_int8(s->desc.type); i++)
 		for (j = s->desc.k; j < s->a_stride; j++)
 			a[i * s->a_stride + j] = 0x7e00;
 }
@@ -210,6 +226,17 @@ static void drop_scene(struct scene *s)
 	free(s->b);
 }
 
+/* A sum as C has it. Doubles hold all of this exactly, and nearbyint() gives ties to even. */
+static double converted(const struct ork_matmul_desc *d, double sum)
+{
+	double limit = d->type == ORK_INT8_INT8 ? 127 : 32767;
+
+	if (!d->multiplier)
+		return sum;
+	sum = nearbyint(ldexp(sum * d->multiplier, -(int)d->shift)) + d->offset;
+	return sum > limit ? limit : sum < -limit - 1 ? -limit - 1 : sum;
+}
+
 static void check_values(const struct scene *s, const void *c, uint64_t stride)
 {
 	const struct ork_matmul_desc *d = &s->desc;
@@ -217,7 +244,8 @@ static void check_values(const struct scene *s, const void *c, uint64_t stride)
 
 	for (i = 0; i < d->m; i++) {
 		for (j = 0; j < d->n; j++) {
-			double sum = s->expected->sums[i * d->n + j], got = result(c, i * stride + j, d->type);
+			double sum = converted(d, s->expected->sums[i * d->n + j]);
+			double got = result(c, i * stride + j, d->type);
 
 			if (!(fabs(got - sum) <= allowed(d->type, d->k, sum, s->expected->magnitudes[i * d->n + j]))) {
 				CHECK(false, "type %d m %u k %u n %u: C[%llu][%llu] is %g, not %g", d->type, d->m, d->k,

@@ -19,7 +19,13 @@ static const struct drm_ork_device_info info = {
 	.soc = 3588, .num_cores = 3, .core_mask = 7, .cache_line = LINE, .page_size = 4096,
 };
 
-static const uint32_t in_bytes[] = { 2, 2, 1 }, out_bytes[] = { 4, 2, 4 }, kernel_group[] = { 16, 16, 32 };
+static const uint32_t in_bytes[] = { 2, 2, 1, 1, 1 }, out_bytes[] = { 4, 2, 4, 2, 1 };
+static const uint32_t kernel_group[] = { 16, 16, 32, 32, 32 };
+
+static bool is_int8(enum ork_type type)
+{
+	return in_bytes[type] == 1;
+}
 
 /*
  * Rows that boards computed right with several data banks, by row bytes; 0 stands for all others,
@@ -31,10 +37,10 @@ static uint32_t proven_rows(enum ork_type type, uint32_t k)
 	static const uint32_t int8[][2] = { { 512, 704 }, { 1024, 320 }, { 2048, 128 }, { 4096, 64 } };
 	size_t i;
 
-	for (i = 0; type != ORK_INT8_INT32 && i < 3; i++)
+	for (i = 0; !is_int8(type) && i < 3; i++)
 		if (fp16[i][0] == k)
 			return fp16[i][1];
-	for (i = 0; type == ORK_INT8_INT32 && i < 4; i++)
+	for (i = 0; is_int8(type) && i < 4; i++)
 		if (int8[i][0] == k)
 			return int8[i][1];
 	return 0;
@@ -364,13 +370,13 @@ static void draw(uint64_t *random, struct ork_matmul_desc *d)
 {
 	uint32_t group, wide = next_random(random) % 16 == 0;
 
-	*d = (struct ork_matmul_desc) { .type = next_random(random) % 3 };
+	*d = (struct ork_matmul_desc) { .type = next_random(random) % 5 };
 	group = kernel_group[d->type];
 	d->k = random_in(random, 1, 4096 / in_bytes[d->type]);
 	if (next_random(random) % 2)
 		d->k = round_up(d->k, 32);
 	if (next_random(random) % 2)
-		d->k = 32u << random_in(random, 0, d->type == ORK_INT8_INT32 ? 7 : 6);
+		d->k = 32u << random_in(random, 0, is_int8(d->type) ? 7 : 6);
 	d->m = random_in(random, 1, d->k < 1024 || wide ? 900 : 150);
 	d->n = random_in(random, 1, wide ? 20000 : 1200);
 	if (next_random(random) % 8 == 0) {
@@ -380,6 +386,8 @@ static void draw(uint64_t *random, struct ork_matmul_desc *d)
 	if (next_random(random) % 2)
 		d->n = round_up(d->n, group);
 	d->cores = random_in(random, 1, 3);
+	if (d->type > ORK_INT8_INT32)
+		d->multiplier = 1;
 	if (next_random(random) % 2)
 		d->lda = d->k + random_in(random, 0, 10) * (next_random(random) % 2 ? 16 / in_bytes[d->type] : 1);
 	if (next_random(random) % 2)
@@ -446,6 +454,9 @@ static void other_types_differ_as_on_boards(void)
 {
 	struct ork_matmul_desc half = { .type = ORK_FP16_FP16, .m = 4, .k = 32, .n = 32 };
 	struct ork_matmul_desc byte = { .type = ORK_INT8_INT32, .m = 4, .k = 64, .n = 32, .ldc = 64 };
+	struct ork_matmul_desc narrow = {
+		.type = ORK_INT8_INT8, .m = 4, .k = 512, .n = 64, .multiplier = 0x4000, .shift = 14, .offset = -3,
+	};
 	uint64_t words[PROGRAM_WORDS];
 
 	emit_one(&half, words);
@@ -467,6 +478,21 @@ static void other_types_differ_as_on_boards(void)
 	CHECK_EQUAL(reg(0x4084), 1);
 	CHECK_EQUAL(reg(0x403c), 63 << 16 | 31);
 	CHECK_EQUAL(reg(0x4038), 15 << 16 | 15);
+	emit_one(&narrow, words);
+	CHECK_EQUAL(reg(0x4010), 0);
+	CHECK_EQUAL(reg(0x4038), 3 << 16 | 3);
+	CHECK_EQUAL(reg(0x4050), 0x124);
+	CHECK_EQUAL(reg(0x4080), 0xfffffffd);
+	CHECK_EQUAL(reg(0x4084), 0x4000);
+	CHECK_EQUAL(reg(0x4088), 14);
+	CHECK_EQUAL(reg(0x40c0), 0x20);
+	narrow.type = ORK_INT8_INT16;
+	emit_one(&narrow, words);
+	CHECK_EQUAL(reg(0x4010), 0x20000000);
+	CHECK_EQUAL(reg(0x4038), 7 << 16 | 7);
+	CHECK_EQUAL(reg(0x4050), 0x36e);
+	CHECK_EQUAL(reg(0x4084), 0x4000);
+	CHECK_EQUAL(reg(0x40c0), 0x40);
 }
 
 /*
@@ -504,7 +530,14 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{ { .type = 3, .m = 1, .k = 32, .n = 32 }, -EINVAL, "type = 3", "0..2" },
+	{ { .type = 5, .m = 1, .k = 32, .n = 32 }, -EINVAL, "type = 5", "0..4" },
+	{ { .type = ORK_INT8_INT8, .m = 1, .k = 32, .n = 32 }, -EINVAL, "multiplier = 0", "1..32767" },
+	{ { .type = ORK_INT8_INT16, .m = 1, .k = 32, .n = 32, .multiplier = 32768 }, -EINVAL, "32768", "1..32767" },
+	{ { .type = ORK_INT8_INT8, .m = 1, .k = 32, .n = 32, .multiplier = 1, .shift = 48 }, -EINVAL, "shift = 48", "47" },
+	{ { .type = ORK_INT8_INT8, .m = 1, .k = 32, .n = 32, .multiplier = 1, .offset = 32768 }, -EINVAL, "offset = 32768",
+	  "-32768..32767" },
+	{ { .type = ORK_INT8_INT32, .m = 1, .k = 32, .n = 32, .multiplier = 1 }, -EINVAL, "multiplier = 1", "0 for this" },
+	{ { .type = ORK_FP16_FP16, .m = 1, .k = 32, .n = 32, .offset = -1 }, -EINVAL, "offset = -1", "0 for this" },
 	{ { .type = ORK_FP16_FP32, .m = 0, .k = 32, .n = 16 }, -EINVAL, "m = 0", "at least 1" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 0, .n = 16 }, -EINVAL, "k = 0", "at least 1" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 0 }, -EINVAL, "n = 0", "at least 1" },
@@ -539,6 +572,7 @@ static void what_is_at_a_limit_is_planned(void)
 		{ .type = ORK_FP16_FP32, .m = 2, .k = 2048, .n = 32 },
 		{ .type = ORK_INT8_INT32, .m = 2, .k = 4096, .n = 32 },
 		{ .type = ORK_FP16_FP32, .m = 2, .k = 1, .n = 1 },
+		{ .type = ORK_INT8_INT8, .m = 2, .k = 32, .n = 32, .multiplier = 32767, .shift = 47, .offset = 32767 },
 		{ .type = ORK_FP16_FP32, .m = 1, .k = 65504, .n = 32768 },
 		{ .type = ORK_FP16_FP32, .m = 128 * 1365, .k = 3072, .n = 64 },
 		{ .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 32768 },

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32 };
+enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32, INT8_INT16, INT8_INT8 };
 
 #define GOLDEN_A	0u
 #define GOLDEN_B	1u
@@ -44,6 +44,31 @@ static inline double golden_fp16(uint64_t seed, unsigned int matrix, uint64_t ro
 static inline int8_t golden_int8(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
 {
 	return (int8_t)(golden_random(seed, matrix, row, column) % 256 - 128);
+}
+
+/* Of the requantised types: some sums of these operands saturate at either end. */
+#define GOLDEN_MULTIPLIER	20001
+#define GOLDEN_OFFSET		(-3)
+
+static inline uint32_t golden_shift(enum golden_type type)
+{
+	return type == INT8_INT16 ? 17 : 25;
+}
+
+/* Scaled, to the nearest integer, ties to even, moved, saturated. */
+static inline int32_t golden_requantised(enum golden_type type, int64_t sum)
+{
+	int64_t unit = (int64_t)1 << golden_shift(type), limit = type == INT8_INT16 ? 32767 : 127;
+	int64_t scaled = sum * GOLDEN_MULTIPLIER, value = scaled / unit, rest = scaled % unit;
+
+	if (rest < 0) {
+		rest += unit;
+		value--;
+	}
+	if (2 * rest > unit || (2 * rest == unit && value % 2))
+		value++;
+	value += GOLDEN_OFFSET;
+	return (int32_t)(value > limit ? limit : value < -limit - 1 ? -limit - 1 : value);
 }
 
 #define GOLDEN_HASH_START	0xcbf29ce484222325u

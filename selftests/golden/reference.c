@@ -3,7 +3,7 @@
  * Writes golden/matmul.tsv: the hash of every golden product, from the formula and from nothing
  * that is tested.
  *
- * What the NPU computes: int8 exactly; fp16 as fp32 sums of the exact products of 32 ascending k,
+ * What the NPU computes: int8 exactly, and then perhaps requantised; fp16 as fp32 sums of the exact products of 32 ascending k,
  * summed in ascending order, rounded to nearest-even at every addition, and for an fp16 result once
  * more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise.
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include "inputs.h"
 
-static const char *const type_names[] = { "fp16_fp32", "fp16_fp16", "int8_int32" };
+static const char *const type_names[] = { "fp16_fp32", "fp16_fp16", "int8_int32", "int8_int16", "int8_int8" };
 
 static const struct golden_case {
 	enum golden_type type;
@@ -39,6 +39,9 @@ static const struct golden_case {
 	{ FP16_FP32, 40, 3584, 48, 3584, 48 },	/* slices of K, the last one shorter */
 	{ FP16_FP16, 7, 2100, 40, 2104, 40 },
 	{ INT8_INT32, 20, 5000, 72, 5008, 72 },
+	{ INT8_INT16, 64, 512, 96, 512, 96 },	/* requantised */
+	{ INT8_INT8, 64, 512, 192, 512, 192 },
+	{ INT8_INT8, 11, 4500, 50, 4500, 50 },	/* from slices' sums */
 };
 
 /* Adds one sum to the next, and begins it anew. */
@@ -91,6 +94,19 @@ static uint64_t hash_fp16(const struct golden_case *c, uint64_t seed)
 	return hash;
 }
 
+static uint64_t hash_sum(uint64_t hash, enum golden_type type, int32_t sum)
+{
+	int16_t as_short;
+	int8_t as_byte;
+
+	if (type == INT8_INT32)
+		return golden_hash(hash, &sum, sizeof(sum));
+	as_short = (int16_t)golden_requantised(type, sum);
+	as_byte = (int8_t)as_short;
+	return type == INT8_INT16 ? golden_hash(hash, &as_short, sizeof(as_short)) :
+				    golden_hash(hash, &as_byte, sizeof(as_byte));
+}
+
 static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
 {
 	uint64_t hash = GOLDEN_HASH_START;
@@ -102,7 +118,7 @@ static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
 			for (uint32_t k = 0; k < c->k; k++)
 				sum += golden_int8(seed, GOLDEN_A, m, k) *
 				       golden_int8(seed, GOLDEN_B, k, n);
-			hash = golden_hash(hash, &sum, sizeof(sum));
+			hash = hash_sum(hash, c->type, sum);
 		}
 	return hash;
 }
@@ -113,7 +129,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct golden_case *c = &cases[i];
 		uint64_t seed = i + 1;
-		uint64_t hash = c->type == INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
+		uint64_t hash = c->type >= INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
 
 		printf("%s\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%016" PRIx64 "\n", type_names[c->type],
 		       c->m, c->k, c->n, c->lda, c->ldc, seed, hash);

@@ -34,12 +34,23 @@ FIXTURE_VARIANT(golden) {
 
 static const enum ork_type ork_types[] = {
 	[FP16_FP32] = ORK_FP16_FP32, [FP16_FP16] = ORK_FP16_FP16, [INT8_INT32] = ORK_INT8_INT32,
+	[INT8_INT16] = ORK_INT8_INT16, [INT8_INT8] = ORK_INT8_INT8,
 };
+
+static bool is_integer(enum golden_type type)
+{
+	return type >= INT8_INT32;
+}
+
+static uint32_t bytes_of_c(enum golden_type type)
+{
+	return type == INT8_INT8 ? 1 : type == INT8_INT16 || type == FP16_FP16 ? 2 : 4;
+}
 
 static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t seed,
 			unsigned int matrix, uint32_t row, uint32_t column)
 {
-	if (v->type == INT8_INT32)
+	if (is_integer(v->type))
 		*(int8_t *)at = golden_int8(seed, matrix, row, column);
 	else
 		*(_Float16 *)at = (_Float16)golden_fp16(seed, matrix, row, column);
@@ -48,7 +59,7 @@ static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t see
 static void fill(const FIXTURE_VARIANT(golden) *v, void *to, uint64_t seed, unsigned int matrix,
 		 uint32_t rows, uint32_t columns, uint32_t stride)
 {
-	uint32_t element = v->type == INT8_INT32 ? 1 : 2;
+	uint32_t element = is_integer(v->type) ? 1 : 2;
 
 	for (uint32_t row = 0; row < rows; row++)
 		for (uint32_t column = 0; column < columns; column++)
@@ -81,8 +92,8 @@ static size_t c_room(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(gol
 
 FIXTURE_SETUP(golden)
 {
-	self->element = variant->type == INT8_INT32 ? 1 : 2;
-	self->c_element = variant->type == FP16_FP16 ? 2 : 4;
+	self->element = is_integer(variant->type) ? 1 : 2;
+	self->c_element = bytes_of_c(variant->type);
 	self->in_place = variant->n * self->c_element % 64 == 0;
 	ASSERT_EQ(0, ork_open(TEST_DEVICE, &self->ork));
 	ASSERT_EQ(0, ork_bo_create(self->ork, (uint64_t)variant->m * variant->lda * self->element,
@@ -108,6 +119,8 @@ FIXTURE_TEARDOWN(golden)
 static struct ork_matmul_desc describe(const FIXTURE_VARIANT(golden) *v, uint32_t cores,
 				       enum ork_sync_mode sync)
 {
+	bool requantised = v->type > INT8_INT32;
+
 	return (struct ork_matmul_desc){
 		.type = ork_types[v->type],
 		.m = v->m,
@@ -117,6 +130,9 @@ static struct ork_matmul_desc describe(const FIXTURE_VARIANT(golden) *v, uint32_
 		.ldc = v->ldc,
 		.cores = cores,
 		.sync = sync,
+		.multiplier = requantised ? GOLDEN_MULTIPLIER : 0,
+		.shift = requantised ? golden_shift(v->type) : 0,
+		.offset = requantised ? GOLDEN_OFFSET : 0,
 	};
 }
 
@@ -263,6 +279,10 @@ static double element_of_c(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIA
 		return *(const float *)at;
 	if (v->type == FP16_FP16)
 		return (double)*(const _Float16 *)at;
+	if (v->type == INT8_INT16)
+		return *(const int16_t *)at;
+	if (v->type == INT8_INT8)
+		return *(const int8_t *)at;
 	return *(const int32_t *)at;
 }
 
@@ -287,7 +307,7 @@ TEST_F_TIMEOUT(golden, cold_with_loaded_weights, TIMEOUT_S)
 static int64_t units(const FIXTURE_VARIANT(golden) *v, unsigned int matrix, uint32_t row,
 		     uint32_t column)
 {
-	return v->type == INT8_INT32
+	return is_integer(v->type)
 		       ? golden_int8(v->seed, matrix, row, column)
 		       : (int64_t)ldexp(golden_fp16(v->seed, matrix, row, column), UNIT_BITS);
 }
@@ -316,7 +336,7 @@ static void exact_row(const FIXTURE_VARIANT(golden) *v, uint32_t m, const int32_
  */
 TEST_F_TIMEOUT(golden, close_to_exact_sums, TIMEOUT_S)
 {
-	bool integer = variant->type == INT8_INT32;
+	bool integer = is_integer(variant->type);
 	double unit = ldexp(1, integer ? 0 : -2 * UNIT_BITS);
 	double slack = integer ? 0 : 2e-7 * sqrt(variant->k / 1024.0) + 2e-7;
 	struct ork_matmul_desc desc = describe(variant, 0, ORK_SYNC_LIVE);
@@ -334,7 +354,9 @@ TEST_F_TIMEOUT(golden, close_to_exact_sums, TIMEOUT_S)
 	for (uint32_t m = 0; m < variant->m; m++) {
 		exact_row(variant, m, b, sum, size);
 		for (uint32_t n = 0; n < variant->n; n++) {
-			double exact = (double)sum[n] * unit;
+			double exact = variant->type > INT8_INT32
+					       ? golden_requantised(variant->type, sum[n])
+					       : (double)sum[n] * unit;
 			double rounding =
 				variant->type == FP16_FP16 ? fabs(exact) / 2048 + 0x1p-25 : 0;
 
