@@ -12,16 +12,15 @@
 #include "core.h"
 #include "half.h"
 
-/* Weights interleave this many channels of each kernel of a group, for both types (vendor facts 5.3). */
+/*
+ * Weights interleave this many channels of each kernel of a group, for all types (vendor facts 5.3,
+ * ork-driver facts 4.2).
+ */
 #define CHANNEL_TILE	32u
 /* Of a kernel group. */
 #define FP16_KERNELS	NPU_MIN_TILE_KERNELS
-#define INT8_KERNELS	NPU_MAX_TILE_KERNELS
-/*
- * Up to so many kernels fp16 hangs if a kernel group fills the weight banks exactly (ork-driver
- * facts 3.9, r103).
- */
-#define NARROW_KERNELS	32u
+#define INT8_KERNELS	32u
+#define INT4_KERNELS	NPU_MAX_TILE_KERNELS
 
 /*
  * The loops that all time goes into, for the widest vectors of the machine. No sum is spread over
@@ -34,9 +33,14 @@
 #define WIDEST
 #endif
 
+/*
+ * Up to two kernel groups fp16 hangs if one fills the weight banks exactly (ork-driver facts 3.9,
+ * r103). No int4 program was seen to fill them: held to the same.
+ */
 static const struct npu_operands operands[] = {
-	{ .precision = ORK_PRECISION_FP16, .bytes = 2, .kernels = FP16_KERNELS, .macs = 512 },
-	{ .precision = ORK_PRECISION_INT8, .bytes = 1, .kernels = INT8_KERNELS, .macs = 1024 },
+	{ ORK_PRECISION_FP16, .bits = 16, .kernels = FP16_KERNELS, .narrow = 2 * FP16_KERNELS, .macs = 512 },
+	{ ORK_PRECISION_INT8, .bits = 8, .kernels = INT8_KERNELS, .macs = 1024 },
+	{ ORK_PRECISION_INT4, .bits = 4, .kernels = INT4_KERNELS, .narrow = 2 * INT4_KERNELS, .macs = 2048 },
 };
 
 /* Anything else in these bits is a mode that the model does not know; on a board it may work, or hang. */
@@ -75,9 +79,19 @@ static const struct npu_operands *find_operands(const struct npu_regs *regs)
 	return NULL;
 }
 
+static bool is_int4(const struct npu_conv *conv)
+{
+	return conv->operands->precision == ORK_PRECISION_INT4;
+}
+
+static uint64_t memory_bytes(const struct npu_conv *conv, uint64_t elements)
+{
+	return elements * conv->operands->bits / 8;
+}
+
 static uint32_t atom_channels(const struct npu_conv *conv)
 {
-	return ORK_ATOM_BYTES / conv->operands->bytes;
+	return ORK_ATOM_BYTES * 8 / conv->operands->bits;
 }
 
 static uint32_t positions(const struct npu_conv *conv)
@@ -85,14 +99,14 @@ static uint32_t positions(const struct npu_conv *conv)
 	return conv->channels * conv->kernel_width * conv->kernel_height;
 }
 
-static uint32_t group_bytes(const struct npu_conv *conv)
+static uint64_t group_bytes(const struct npu_conv *conv)
 {
-	return positions(conv) * conv->operands->bytes * conv->operands->kernels;
+	return memory_bytes(conv, (uint64_t)positions(conv) * conv->operands->kernels);
 }
 
 static uint64_t weight_bytes(const struct npu_conv *conv)
 {
-	return (uint64_t)positions(conv) * conv->operands->bytes * conv->kernels;
+	return memory_bytes(conv, (uint64_t)positions(conv) * conv->kernels);
 }
 
 static void read_geometry(const struct npu_regs *regs, uint32_t dma_base, struct npu_conv *conv)
@@ -137,15 +151,19 @@ static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv
 	       NPU_FIELD(regs, CNA_DATA_SIZE2, DATAOUT_WIDTH) == conv->out_width &&
 	       NPU_FIELD(regs, CNA_DATA_SIZE3, DATAOUT_ATOMICS) == conv->out_width * conv->out_height &&
 	       NPU_FIELD(regs, CORE_DATAOUT_SIZE_1, DATAOUT_CHANNEL) + 1 == conv->kernels &&
-	       NPU_FIELD(regs, CNA_WEIGHT_SIZE1, WEIGHT_BYTES_PER_KERNEL) == positions(conv) * conv->operands->bytes &&
+	       NPU_FIELD(regs, CNA_WEIGHT_SIZE1, WEIGHT_BYTES_PER_KERNEL) == memory_bytes(conv, positions(conv)) &&
 	       npu_reg(regs, ORK_CNA_WEIGHT_SIZE0) == weight_bytes(conv);
 }
 
-/* Layouts of parts of a channel tile or of a kernel group are not settled (vendor facts 4.7 and 5.3 differ). */
+/*
+ * Layouts of parts of a channel tile or of a kernel group are not settled (vendor facts 4.7 and 5.3
+ * differ); those of int4 are known for 1x1 kernels alone.
+ */
 static bool sizes_are_whole(const struct npu_conv *conv)
 {
 	return conv->width && conv->height && conv->channels && conv->channels % CHANNEL_TILE == 0 &&
 	       conv->kernel_width && conv->kernel_height &&
+	       (!is_int4(conv) || conv->kernel_width * conv->kernel_height == 1) &&
 	       conv->kernels && conv->kernels % conv->operands->kernels == 0 && conv->stride_x &&
 	       conv->stride_y && (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
 }
@@ -160,12 +178,12 @@ static bool output_meets_input(const struct npu_conv *conv)
 
 static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu_cbuf *cbuf)
 {
-	uint32_t room = conv->weight_banks * ORK_CBUF_BANK_BYTES, need = group_bytes(conv);
+	uint64_t room = conv->weight_banks * ORK_CBUF_BANK_BYTES, need = group_bytes(conv);
 
 	/* ork-driver facts 3.9: the weight law, and its narrow case. */
 	if (need > room)
 		return NPU_HANG_WEIGHT_BANKS;
-	if (need == room && conv->operands->precision == ORK_PRECISION_FP16 && conv->kernels <= NARROW_KERNELS)
+	if (need == room && conv->kernels <= conv->operands->narrow)
 		return NPU_HANG_WEIGHT_BANKS;
 	/* What is to be used again must still be there, whole. */
 	if (conv->reuse_weights && (cbuf->kept_bytes != weight_bytes(conv) || cbuf->kept_banks != conv->banks))
@@ -173,13 +191,63 @@ static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu
 	return NPU_OK;
 }
 
-/* DATA_ENTRIES is the room for one row in the buffer; ork-driver facts 3.9: the data law. */
+static uint32_t channel_step(const struct npu_conv *conv)
+{
+	return (conv->group_lines ? 4 * conv->width : conv->width) + conv->surface;
+}
+
+/*
+ * Of an int4 batch the rows are the first lines of groups of four, and the other three lines, an
+ * atom further each, are of no use. So read the programs of ork-driver facts 3.4 by the addresses of
+ * vendor facts 3.6; and row j comes out as pixel 4j (ork-driver facts 4.3), which only looks like
+ * every other row.
+ */
+static bool is_batch(const struct npu_conv *conv)
+{
+	return is_int4(conv) && conv->group_lines && conv->width == 1 && channel_step(conv) == 1;
+}
+
+/*
+ * Of the last group of a batch the lines of no use need not fit. (They do fit the model's buffer,
+ * batches being short.)
+ */
+static uint32_t buffered_lines(const struct npu_conv *conv)
+{
+	return is_batch(conv) ? (conv->height - 1) / 4 * 4 + 1 : conv->height;
+}
+
+/*
+ * H(K) of ork-driver facts 3.9, above which boards go wrong in silence, or never start. The data law
+ * gives the same for one data bank and the lines that count, but more for K = 3584 and most K that
+ * are not in the table: no program was seen to use that.
+ */
+static uint32_t batch_rows(uint32_t channels)
+{
+	static const struct {
+		uint32_t channels, rows;
+	} caps[] = {
+		{ 256, 64 }, { 512, 32 }, { 768, 22 }, { 1024, 16 }, { 1536, 11 }, { 2048, 8 }, { 2560, 7 },
+		{ 3584, 4 }, { 4096, 4 }, { 5120, 3 }, { 6144, 3 }, { 8192, 2 },
+	};
+
+	for (size_t i = 0; i < NPU_ARRAY_SIZE(caps); i++)
+		if (caps[i].channels == channels)
+			return caps[i].rows;
+	return 12288 / channels;
+}
+
+/*
+ * DATA_ENTRIES is the room for one row in the buffer; ork-driver facts 3.9: the data law. A bank has
+ * 32 KiB for int4 too: what that project calls one weight bank of 65,536 bytes (C28) is two.
+ */
 static enum npu_hang check_data(const struct npu_regs *regs, const struct npu_conv *conv)
 {
 	uint64_t row = (uint64_t)NPU_FIELD(regs, CNA_CBUF_CON1, DATA_ENTRIES) * ORK_CBUF_ENTRY_BYTES;
+	uint64_t need = memory_bytes(conv, (uint64_t)conv->width * conv->channels);
 
-	if (row < (uint64_t)conv->width * conv->channels * conv->operands->bytes ||
-	    row * conv->height > conv->data_banks * ORK_CBUF_BANK_BYTES)
+	if (row < need || row * buffered_lines(conv) > conv->data_banks * ORK_CBUF_BANK_BYTES)
+		return NPU_HANG_DATA_BANKS;
+	if (is_batch(conv) && (conv->height + 3) / 4 > batch_rows(conv->channels))
 		return NPU_HANG_DATA_BANKS;
 	return NPU_OK;
 }
@@ -214,11 +282,6 @@ struct atom {
 static uint32_t feature_atoms(const struct npu_conv *conv)
 {
 	return conv->width * conv->height * (conv->channels / atom_channels(conv));
-}
-
-static uint32_t channel_step(const struct npu_conv *conv)
-{
-	return (conv->group_lines ? 4 * conv->width : conv->width) + conv->surface;
 }
 
 /* Atom @i in the order in which atoms are likeliest to touch in memory; its address by vendor facts 3.6. */
@@ -290,11 +353,25 @@ static void clear_cover(struct npu_cbuf *cbuf, struct span span)
 	memset(cbuf->covered, 0, words * sizeof(cbuf->covered[0]));
 }
 
+/*
+ * Which nibble comes first does not show, as long as features and weights agree: one project has
+ * the low one first (ork-driver facts 4.1 and 4.2, and so it is here), another the high one.
+ */
+static void unpack_int4(const unsigned char *from, uint32_t count, int8_t *to)
+{
+	for (uint32_t i = 0; i < count; i += 2, from++) {
+		to[i] = (int8_t)(*from << 4) >> 4;
+		to[i + 1] = (int8_t)*from >> 4;
+	}
+}
+
 static void unpack_atom(const struct npu_conv *conv, struct npu_cbuf *cbuf, struct atom atom, const unsigned char *from)
 {
 	size_t at = (size_t)(atom.y * conv->width + atom.x) * conv->channels + atom.channel * atom_channels(conv);
 
-	if (conv->operands->precision == ORK_PRECISION_INT8) {
+	if (is_int4(conv)) {
+		unpack_int4(from, atom_channels(conv), (int8_t *)cbuf->feature + at);
+	} else if (conv->operands->precision == ORK_PRECISION_INT8) {
 		int16_t *to = (int16_t *)cbuf->feature + at;
 
 		for (uint32_t i = 0; i < atom_channels(conv); i++)
@@ -396,13 +473,22 @@ static void unpack_int8(const int8_t *from, uint32_t depth, int16_t *to)
 			to[kernel * depth + i] = from[kernel * CHANNEL_TILE + i];
 }
 
+static void unpack_int4_tile(const unsigned char *from, uint32_t depth, int8_t *to)
+{
+	for (uint32_t kernel = 0; kernel < INT4_KERNELS; kernel++, from += CHANNEL_TILE / 2)
+		unpack_int4(from, CHANNEL_TILE, to + kernel * depth);
+}
+
 /* In memory: [channel tile][position of the kernel][kernel of the group][channel of the tile]. */
 static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, const void *from)
 {
 	uint32_t depth = positions(conv), kernels = conv->operands->kernels;
 
 	for (uint32_t base = 0; base < depth; base += CHANNEL_TILE)
-		if (conv->operands->precision == ORK_PRECISION_INT8)
+		if (is_int4(conv))
+			unpack_int4_tile((const unsigned char *)from + base * kernels / 2, depth,
+					 (int8_t *)cbuf->group + base);
+		else if (conv->operands->precision == ORK_PRECISION_INT8)
 			unpack_int8((const int8_t *)from + base * kernels, depth, (int16_t *)cbuf->group + base);
 		else
 			unpack_fp16((const uint16_t *)from + base * kernels, (float *)cbuf->group + base * kernels);
@@ -497,6 +583,34 @@ static void multiply_int8(const void *const rows[NPU_PASS_PIXELS], const unsigne
 			*sums++ = dot(rows[pixel], kernels + kernel * depth, depth);
 }
 
+/*
+ * Sums of int4 are 16 bits wide and saturate; whether at every step or at the output is not
+ * established (ork-driver facts 3.6). Here it is every step, the 32 channels of 64 kernels that a
+ * core multiplies in a cycle (vendor facts 3.10): a sum that leaves the range on its way and comes
+ * back is then wrong, and a caller who bounds only the last one finds out.
+ */
+WIDEST static int32_t saturating_dot(const int8_t *row, const int8_t *kernel, size_t depth)
+{
+	int32_t total = 0;
+
+	for (size_t tile = 0; tile < depth; tile += CHANNEL_TILE) {
+		for (size_t i = tile; i < tile + CHANNEL_TILE; i++)
+			total += row[i] * kernel[i];
+		total = total > INT16_MAX ? INT16_MAX : total < INT16_MIN ? INT16_MIN : total;
+	}
+	return total;
+}
+
+static void multiply_int4(const void *const rows[NPU_PASS_PIXELS], const unsigned char *group, size_t depth,
+			  uint32_t *sums)
+{
+	const int8_t *kernels = (const int8_t *)group;
+
+	for (uint32_t pixel = 0; pixel < NPU_PASS_PIXELS; pixel++)
+		for (uint32_t kernel = 0; kernel < INT4_KERNELS; kernel++)
+			*sums++ = saturating_dot(rows[pixel], kernels + kernel * depth, depth);
+}
+
 static bool inside(const struct npu_conv *conv, uint32_t x, uint32_t y)
 {
 	/* Left of and above the input they have wrapped to large numbers. */
@@ -506,7 +620,7 @@ static bool inside(const struct npu_conv *conv, uint32_t x, uint32_t y)
 /* The activations that output pixel @pixel is made of, in the order of the weights. */
 static const void *gather(const struct npu_conv *conv, struct npu_cbuf *cbuf, uint32_t pixel, uint32_t slot)
 {
-	const size_t element = NPU_UNPACKED * conv->operands->bytes, tile = CHANNEL_TILE * element;
+	const size_t element = NPU_UNPACKED * conv->operands->bits / 8, tile = CHANNEL_TILE * element;
 	uint32_t x0 = pixel % conv->out_width * conv->stride_x - conv->pad_left;
 	uint32_t y0 = pixel / conv->out_width * conv->stride_y - conv->pad_top;
 	unsigned char *to = cbuf->patch[slot];
@@ -540,7 +654,9 @@ static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, co
 		for (uint32_t i = 0; i < NPU_PASS_PIXELS; i++)
 			rows[i] = pixel + i < tile->pixels ?
 				  gather(conv, cbuf, tile->first + pixel + i, i) : rows[i - 1];
-		if (conv->operands->precision == ORK_PRECISION_INT8)
+		if (is_int4(conv))
+			multiply_int4(rows, cbuf->group, positions(conv), sums);
+		else if (conv->operands->precision == ORK_PRECISION_INT8)
 			multiply_int8(rows, cbuf->group, positions(conv), sums);
 		else
 			multiply_fp16(rows, cbuf->group, positions(conv), sums);

@@ -75,13 +75,13 @@ bool npu_dma_write(struct npu_dma *dma, uint32_t iova, const void *buf, uint32_t
 /* Data and weights get at least one bank each, so neither gets more than this. */
 #define NPU_CBUF_SHARE		((ORK_CBUF_BANKS - 1) * ORK_CBUF_BANK_BYTES)
 /*
- * Elements are kept in the type they are multiplied in (half as float, int8 as int16), twice as
- * wide as in memory.
+ * Elements are kept in the type they are multiplied in (half as float, int8 as int16, int4 as
+ * int8), twice as wide as in memory.
  */
 #define NPU_UNPACKED		2
 /* One kernel group has at least this many kernels, and at most that many. */
 #define NPU_MIN_TILE_KERNELS	16
-#define NPU_MAX_TILE_KERNELS	32
+#define NPU_MAX_TILE_KERNELS	64
 /*
  * Pixels whose sums are handed to the DPU together, and pixels multiplied in one pass over a kernel
  * group's weights.
@@ -125,8 +125,9 @@ struct npu_cbuf {
 /* What the type of the operands decides. */
 struct npu_operands {
 	uint32_t precision;
-	uint32_t bytes;			/* of an element in memory */
+	uint32_t bits;			/* of an element in memory */
 	uint32_t kernels;		/* of a kernel group */
+	uint32_t narrow;		/* kernels up to which weights that fill their banks exactly hang */
 	uint32_t macs;			/* a cycle */
 };
 

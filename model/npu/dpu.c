@@ -54,6 +54,7 @@ static const struct format {
 	{ ORK_PRECISION_INT8, ORK_PRECISION_INT32, 4, false, false },
 	{ ORK_PRECISION_INT8, ORK_PRECISION_INT16, 2, false, true },
 	{ ORK_PRECISION_INT8, ORK_PRECISION_INT8, 1, false, true },
+	{ ORK_PRECISION_INT4, ORK_PRECISION_INT16, 2, false, false },
 };
 
 static const struct format *find_format(const struct npu_regs *regs, const struct npu_conv *conv)
@@ -77,6 +78,18 @@ static bool converter_is_known(const struct npu_regs *regs, const struct format 
 }
 
 /*
+ * A writer whose surface has one pixel, as in int4 batches: it ends a kernel group after each, and
+ * adds SURFACE_ADD. That is where boards were seen to put them, whatever the notch (ork-driver facts
+ * 3.4 and 4.3: row j of H, pixel 4j of 4H, block b at 64 * (4j + 4Hb) int16). Known of rows along
+ * the cube's height.
+ */
+static bool writes_single_pixels(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	return conv->operands->precision == ORK_PRECISION_INT4 && conv->out_width == 1 &&
+	       !npu_reg(regs, ORK_DPU_WDMA_SIZE_1);
+}
+
+/*
  * The blocks wait for each other's pixels, so each must be told the same size. The channel field
  * has thirteen bits: this is where more than 8192 kernels fail. (Boards give wrong numbers then,
  * ork-driver facts 7.1; the model hangs, which is seen.)
@@ -86,9 +99,10 @@ static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv
 	return NPU_FIELD(regs, DPU_DATA_CUBE_WIDTH, WIDTH) + 1 == conv->out_width &&
 	       NPU_FIELD(regs, DPU_DATA_CUBE_HEIGHT, HEIGHT) + 1 == conv->out_height &&
 	       NPU_FIELD(regs, DPU_DATA_CUBE_CHANNEL, CHANNEL) + 1 == conv->kernels &&
-	       NPU_FIELD(regs, DPU_WDMA_SIZE_1, WIDTH_WDMA) + 1 == conv->out_width &&
-	       NPU_FIELD(regs, DPU_WDMA_SIZE_1, HEIGHT_WDMA) + 1 == conv->out_height &&
-	       NPU_FIELD(regs, DPU_WDMA_SIZE_0, CHANNEL_WDMA) + 1 == conv->kernels;
+	       NPU_FIELD(regs, DPU_WDMA_SIZE_0, CHANNEL_WDMA) + 1 == conv->kernels &&
+	       (writes_single_pixels(regs, conv) ||
+		(NPU_FIELD(regs, DPU_WDMA_SIZE_1, WIDTH_WDMA) + 1 == conv->out_width &&
+		 NPU_FIELD(regs, DPU_WDMA_SIZE_1, HEIGHT_WDMA) + 1 == conv->out_height));
 }
 
 /*
@@ -137,6 +151,10 @@ enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *c
 		.offset = (int32_t)npu_reg(regs, ORK_DPU_OUT_CVT_OFFSET),
 		.half_up = NPU_FIELD(regs, DPU_OUT_CVT_SHIFT, CVT_ROUND),
 	};
+	if (writes_single_pixels(regs, conv)) {
+		output->line = output->group / ORK_ATOM_BYTES;
+		output->group *= conv->out_height;
+	}
 	return NPU_OK;
 }
 

@@ -337,6 +337,13 @@ struct rig_matmul {
 	bool wide;
 };
 
+/* Kernels of a group. */
+static inline uint32_t rig_kernels(uint32_t precision)
+{
+	return precision == ORK_PRECISION_INT4 ? 64 : precision == ORK_PRECISION_INT8 ? 32 : 16;
+}
+
+/* Not of int4, of which a byte holds two. */
 static inline uint32_t rig_bytes(uint32_t precision)
 {
 	switch (precision) {
@@ -352,8 +359,9 @@ static inline uint32_t rig_bytes(uint32_t precision)
 
 static inline void rig_matmul_cna(struct rig_program *p, const struct rig_matmul *m)
 {
-	uint32_t row = m->k * rig_bytes(m->in), w = m->wide ? m->m : 1, h = m->wide ? 1 : m->m;
-	uint32_t banks = (m->m * row + 32767) / 32768;
+	uint32_t row = m->in == ORK_PRECISION_INT4 ? m->k / 2 : m->k * rig_bytes(m->in);
+	uint32_t w = m->wide ? m->m : 1, h = m->wide ? 1 : m->m, entries = (w * row + 63) / 64;
+	uint32_t banks = (h * entries * 64 + 32767) / 32768;
 
 	rig_word(p, ORK_TARGET_CNA, 0x100c, m->in << 7 | m->in << 4 | (m->lda ? 1u << 29 : 0));
 	rig_word(p, ORK_TARGET_CNA, 0x1010, (h + 1) << 4);
@@ -366,7 +374,7 @@ static inline void rig_matmul_cna(struct rig_program *p, const struct rig_matmul
 	rig_word(p, ORK_TARGET_CNA, 0x1034, row);
 	rig_word(p, ORK_TARGET_CNA, 0x1038, 0x01010000 | m->n);
 	rig_word(p, ORK_TARGET_CNA, 0x1040, (12 - banks) << 4 | banks);
-	rig_word(p, ORK_TARGET_CNA, 0x1044, (w * row + 63) / 64);
+	rig_word(p, ORK_TARGET_CNA, 0x1044, entries);
 	rig_word(p, ORK_TARGET_CNA, 0x104c, 0xb);
 	rig_word(p, ORK_TARGET_CNA, 0x1060, 0);
 	rig_word(p, ORK_TARGET_CNA, 0x1068, 0);
@@ -386,8 +394,8 @@ static inline void rig_matmul_cna(struct rig_program *p, const struct rig_matmul
 
 static inline void rig_matmul_dpu(struct rig_program *p, const struct rig_matmul *m)
 {
-	uint32_t w = m->wide ? m->m : 1, h = m->wide ? 1 : m->m, tile = m->in == ORK_PRECISION_INT8 ? 32 : 16;
-	uint32_t atoms = tile * rig_bytes(m->out) / 16, surface = m->ldc ? 16 : m->m * 16;
+	uint32_t w = m->wide ? m->m : 1, h = m->wide ? 1 : m->m;
+	uint32_t atoms = rig_kernels(m->in) * rig_bytes(m->out) / 16, surface = m->ldc ? 16 : m->m * 16;
 	uint32_t notch = m->ldc ? m->ldc / 16 - 1 : 0;
 
 	rig_word(p, ORK_TARGET_DPU, 0x4004, 0xe);
@@ -473,7 +481,7 @@ static inline size_t rig_extent(uint32_t precision, uint32_t stride, uint32_t ro
 
 static inline size_t rig_weight_index(const struct rig_matmul *m, uint32_t n, uint32_t k)
 {
-	uint32_t tile = m->in == ORK_PRECISION_INT8 ? 32 : 16;
+	uint32_t tile = rig_kernels(m->in);
 
 	return (size_t)n / tile * tile * m->k + k / 32 * 32 * tile + n % tile * 32 + k % 32;
 }

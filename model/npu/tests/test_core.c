@@ -608,7 +608,7 @@ static const struct {
 	{ "fp32 output with the conversion", FP16(4, 32, 16), 0x4084, 0x10001, NPU_HANG_UNSUPPORTED },
 	{ "int8 to fp16", INT8(4, 32, 32), 0x4010, 0x40000000, NPU_HANG_UNSUPPORTED },
 	{ "bf16", FP16(4, 32, 16), 0x100c, 0x200001b0, NPU_HANG_UNSUPPORTED },
-	{ "int4", INT8(4, 32, 32), 0x100c, 0x20000360, NPU_HANG_UNSUPPORTED },
+	{ "int4 in the CNA alone", INT8(4, 32, 32), 0x100c, 0x20000360, NPU_HANG_UNSUPPORTED },
 	{ "depthwise", FP16(4, 32, 16), 0x100c, 0x20000123, NPU_HANG_UNSUPPORTED },
 	{ "an input converter", FP16(4, 32, 16), 0x104c, 0xa, NPU_HANG_UNSUPPORTED },
 	{ "data that stay in the buffer", FP16(4, 32, 16), 0x1040, 0x10b1, NPU_HANG_UNSUPPORTED },

@@ -124,14 +124,14 @@ static bool is_requantised(struct rig *rig, const struct rig_matmul *m, struct r
 	return good;
 }
 
-static struct rig_matmul random_shape(uint32_t in, uint32_t out, uint32_t kernels)
+static struct rig_matmul random_shape(uint32_t out)
 {
 	struct rig_matmul m = {
-		.in = in,
+		.in = ORK_PRECISION_INT8,
 		.out = out,
 		.m = 1 + rig_random() % 150,
 		.k = 32 * (1 + rig_random() % 8),
-		.n = kernels * (1 + rig_random() % 5),
+		.n = 32 * (1 + rig_random() % 5),
 		.a = A + 16 * (rig_random() % 300),
 		.b = B + 16 * (rig_random() % 300),
 		.c = C + 16 * (rig_random() % 300),
@@ -145,7 +145,7 @@ static struct rig_matmul random_shape(uint32_t in, uint32_t out, uint32_t kernel
 
 static void test_random_requantised(uint32_t out)
 {
-	struct rig_matmul m = random_shape(ORK_PRECISION_INT8, out, 32);
+	struct rig_matmul m = random_shape(out);
 	/* Sums are some 2^16 wide: most results lie within either type, some beyond. */
 	struct cvt cvt = {
 		.offset = (int32_t)(rig_random() % 64) - 32,
