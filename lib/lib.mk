@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # libork: static and shared library, pkg-config file, host unit tests.
 
-LIB_SRC := $(addprefix lib/,bo.c chain.c device.c device_kernel.c emit.c matmul.c plan.c profile.c weights.c \
-	weights_file.c)
+LIB_SRC := $(addprefix lib/,bo.c chain.c convert.c device.c device_kernel.c emit.c matmul.c pack.c plan.c profile.c \
+	rows.c weights.c weights_file.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 LIB_VERSION := $(shell sed -n 's/^\#define ORK_VERSION_M[AJINOR]*[[:space:]]*//p' lib/ork.h | paste -sd.)
 LIB_LIBS := $(LIBDRM_LIBS) -ldl
@@ -15,6 +15,9 @@ INSTALL_INCLUDE += lib/ork.h
 INSTALL_INCLUDE_DRM += uapi/drm/ork_drm.h uapi/drm/ork_regs.h
 
 $(LIB_OBJ): CFLAGS += -fPIC
+# Whose loops are worth vector code.
+MOVES := $(addprefix lib/,convert.o pack.o rows.o)
+$(addprefix $(B)/,$(MOVES)) $(MOVES:lib/%=$(B)/lib/san/%): CFLAGS += -O3
 
 $(B)/lib/libork.a: $(LIB_OBJ)
 	rm -f $@
@@ -34,7 +37,7 @@ $(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
 
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
-LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_weights test_extents test_matmul)
+LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_moves test_weights test_extents test_matmul)
 UNIT_TESTS += $(LIB_TESTS)
 
 $(B)/lib/san/%.o: lib/%.c

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "moves.h"
 #include "ork_private.h"
 
 /*
@@ -225,25 +226,13 @@ static int place_in_staging(struct ork_matmul *matmul, struct ork_bo **staging, 
 	return ret;
 }
 
-static void copy_rows(void *to, uint64_t to_stride, const void *from, uint64_t from_stride, uint64_t row, uint32_t rows)
-{
-	uint32_t i;
-
-	if (to_stride == row && from_stride == row) {
-		memcpy(to, from, row * rows);
-		return;
-	}
-	for (i = 0; i < rows; i++)
-		memcpy((char *)to + i * to_stride, (const char *)from + i * from_stride, row);
-}
-
 /* What fills A's rows up is zero since the staging was made, and nobody writes it. */
 static void gather(struct ork_matmul *matmul, const struct place *a)
 {
 	const struct ork_matmul_desc *desc = &matmul->plan.desc;
 	uint64_t begin = ork_profile_begin(matmul->ork), bytes = matmul->type->in_bytes;
 
-	copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
+	ork_copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 
@@ -251,41 +240,20 @@ static void gather(struct ork_matmul *matmul, const struct place *a)
 
 static void add_up_floats(float *sum, const char *from, uint64_t slice, uint32_t slices, uint32_t count)
 {
-	const float *part = (const float *)from;
-	uint32_t s, i;
-
-	memcpy(sum, part, count * sizeof(*sum));
-	for (s = 1; s < slices; s++) {
-		part = (const float *)(from + s * slice);
-		for (i = 0; i < count; i++)
-			sum[i] += part[i];
-	}
-}
-
-/* As the NPU does, which wraps. */
-static void add_up_ints(uint32_t *sum, const char *from, uint64_t slice, uint32_t slices, uint32_t count)
-{
-	const uint32_t *part = (const uint32_t *)from;
-	uint32_t s, i;
-
-	memcpy(sum, part, count * sizeof(*sum));
-	for (s = 1; s < slices; s++) {
-		part = (const uint32_t *)(from + s * slice);
-		for (i = 0; i < count; i++)
-			sum[i] += part[i];
-	}
-}
-
-/* To nearest, ties to even. */
-static void round_to_halves(uint16_t *to, const float *from, uint32_t count)
-{
-	_Float16 half;
 	uint32_t i;
 
-	for (i = 0; i < count; i++) {
-		half = (_Float16)from[i];
-		memcpy(&to[i], &half, sizeof(half));
-	}
+	memcpy(sum, from, count * sizeof(*sum));
+	for (i = 1; i < slices; i++)
+		ork_add_fp32(sum, (const float *)(from + i * slice), count);
+}
+
+static void add_up_ints(int32_t *sum, const char *from, uint64_t slice, uint32_t slices, uint32_t count)
+{
+	uint32_t i;
+
+	memcpy(sum, from, count * sizeof(*sum));
+	for (i = 1; i < slices; i++)
+		ork_add_int32(sum, (const int32_t *)(from + i * slice), count);
 }
 
 /* To nearest, ties to even. */
@@ -297,14 +265,14 @@ static int64_t divide(int64_t value, uint32_t shift)
 	return kept + (rest > half || (shift && rest == half && kept % 2));
 }
 
-static int32_t requantise(const struct ork_matmul_desc *desc, uint32_t sum, int32_t limit)
+static int32_t requantise(const struct ork_matmul_desc *desc, int32_t sum, int32_t limit)
 {
-	int64_t value = divide((int64_t)(int32_t)sum * desc->multiplier, desc->shift) + desc->offset;
+	int64_t value = divide((int64_t)sum * desc->multiplier, desc->shift) + desc->offset;
 
 	return (int32_t)(value < -limit - 1 ? -limit - 1 : value > limit ? limit : value);
 }
 
-static void requantise_to_bytes(const struct ork_matmul_desc *desc, int8_t *to, const uint32_t *from, uint32_t count)
+static void requantise_to_bytes(const struct ork_matmul_desc *desc, int8_t *to, const int32_t *from, uint32_t count)
 {
 	uint32_t i;
 
@@ -312,7 +280,7 @@ static void requantise_to_bytes(const struct ork_matmul_desc *desc, int8_t *to, 
 		to[i] = (int8_t)requantise(desc, from[i], INT8_MAX);
 }
 
-static void requantise_to_shorts(const struct ork_matmul_desc *desc, int16_t *to, const uint32_t *from, uint32_t count)
+static void requantise_to_shorts(const struct ork_matmul_desc *desc, int16_t *to, const int32_t *from, uint32_t count)
 {
 	uint32_t i;
 
@@ -327,7 +295,7 @@ static void add_up(const struct ork_matmul *matmul, void *to, const char *from, 
 	uint32_t slices = matmul->plan.k_slices;
 	union {
 		float floats[SUM_COLUMNS];
-		uint32_t ints[SUM_COLUMNS];
+		int32_t ints[SUM_COLUMNS];
 	} sum;
 
 	if (matmul->type->in_precision == ORK_PRECISION_INT8)
@@ -335,7 +303,7 @@ static void add_up(const struct ork_matmul *matmul, void *to, const char *from, 
 	else
 		add_up_floats(sum.floats, from, slice, slices, count);
 	switch (matmul->type->out_precision) {
-	case ORK_PRECISION_FP16: round_to_halves(to, sum.floats, count); break;
+	case ORK_PRECISION_FP16: ork_fp32_to_fp16(to, sum.floats, count); break;
 	case ORK_PRECISION_INT16: requantise_to_shorts(&matmul->plan.desc, to, sum.ints, count); break;
 	case ORK_PRECISION_INT8: requantise_to_bytes(&matmul->plan.desc, to, sum.ints, count); break;
 	default: memcpy(to, &sum, count * sizeof(uint32_t)); break;
@@ -365,7 +333,7 @@ static void copy_back(struct ork_matmul *matmul)
 	if (matmul->plan.k_slices > 1)
 		add_up_rows(matmul, desc->ldc * bytes);
 	else
-		copy_rows(matmul->c.data, desc->ldc * bytes, matmul->c.bo->data, matmul->c.stride, desc->n * bytes,
+		ork_copy_rows(matmul->c.data, desc->ldc * bytes, matmul->c.bo->data, matmul->c.stride, desc->n * bytes,
 			  desc->m);
 	ork_profile_end(matmul->ork, ORK_PHASE_COPY_BACK, begin, matmul->plan.c_bytes);
 }

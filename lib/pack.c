@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/*
+ * B in the NPU's order: kernel groups (16 columns of fp16, 32 of int8, 64 of int4) one after the
+ * other; in a group blocks of 32 channels, of 1 KiB each; in a block column by column. So a block
+ * is a 32-row tile of B, transposed.
+ */
+#include <string.h>
+#include "moves.h"
+#include "ork_private.h"
+#include "square.h"
+
+#define CHANNELS	32	/* of a block */
+#define BLOCK		1024	/* bytes */
+#define LINE		64
+#define STRIPE		512	/* bytes of a row that are converted at a time */
+/* Memory answers late: what is asked for early, in bytes of each row that is read and tiles that are written. */
+#define READ_AHEAD	128
+#define TILES_AHEAD	2
+
+/*
+ * How a block is made from rows: by transposing @lines lines of elements of @bytes. Two channels of
+ * int4 are one element.
+ */
+struct form {
+	uint32_t bytes, lines, kernels;
+};
+
+static const struct form fp16_form = { 2, CHANNELS, 16 };
+static const struct form int8_form = { 1, CHANNELS, 32 };
+static const struct form int4_form = { 1, CHANNELS / 2, 64 };
+
+static const struct form *form_of(enum ork_element packed)
+{
+	return packed == ORK_ELEMENT_FP16 ? &fp16_form : packed == ORK_ELEMENT_INT8 ? &int8_form : &int4_form;
+}
+
+static uint64_t group_bytes(uint32_t k)
+{
+	return ork_div_up(k, CHANNELS) * BLOCK;
+}
+
+uint64_t ork_packed_bytes(enum ork_element packed, uint32_t k, uint32_t n)
+{
+	return ork_div_up(n, form_of(packed)->kernels) * group_bytes(k);
+}
+
+/* --- sources ---------------------------------------------------------------------------------- */
+
+/* Two values of four bits in a byte; the first in its low half. */
+static inline uint8_t join(uint8_t first, uint8_t second)
+{
+	return (uint8_t)((first & 15) | second << 4);
+}
+
+static void split(uint8_t *restrict to, const uint8_t *restrict from, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count / 2; i++) {
+		to[2 * i] = from[i] & 15;
+		to[2 * i + 1] = from[i] >> 4;
+	}
+	if (count % 2)
+		to[count - 1] = from[i] & 15;
+}
+
+static const char *element_at(const struct ork_source *b, uint64_t row, uint64_t column)
+{
+	static const uint8_t half_bytes[] = {
+		[ORK_ELEMENT_FP16] = 4, [ORK_ELEMENT_FP32] = 8, [ORK_ELEMENT_BF16] = 4,
+		[ORK_ELEMENT_INT8] = 2, [ORK_ELEMENT_INT4] = 1,
+	};
+
+	return (const char *)b->data + (row * b->stride + column) * half_bytes[b->element] / 2;
+}
+
+/* @count elements of a row, converted; int4 as a byte each. Zeros up to @padded. */
+static void load(void *to, const struct form *form, const struct ork_source *b, uint64_t row, uint64_t column,
+		 uint32_t count, uint32_t padded)
+{
+	const void *from = element_at(b, row, column);
+
+	if (b->element == ORK_ELEMENT_FP32)
+		ork_fp32_to_fp16(to, from, count);
+	else if (b->element == ORK_ELEMENT_BF16)
+		ork_bf16_to_fp16(to, from, count);
+	else if (b->element == ORK_ELEMENT_INT4)
+		split(to, from, count);
+	else
+		memcpy(to, from, count * form->bytes);
+	memset((char *)to + count * form->bytes, 0, (padded - count) * form->bytes);
+}
+
+/* --- rows of B -------------------------------------------------------------------------------- */
+
+/*
+ * The lines of a block that rows of B become; @width elements of each, up to @padded. Rows behind
+ * the last are zero.
+ */
+static void load_lines(char lines[CHANNELS][STRIPE], const struct form *form, const struct ork_source *b, uint64_t row,
+		       uint32_t rows, uint64_t column, uint32_t width, uint32_t padded)
+{
+	uint8_t odd[STRIPE], *even;
+	uint32_t i, j;
+
+	for (i = 0; i < CHANNELS; i++) {
+		char *to = form == &int4_form ? (i % 2 ? (char *)odd : lines[i / 2]) : lines[i];
+
+		if (i < rows)
+			load(to, form, b, row + i, column, width, padded);
+		else
+			memset(to, 0, padded * form->bytes);
+		if (to != (char *)odd)
+			continue;
+		even = (uint8_t *)lines[i / 2];
+		for (j = 0; j < padded; j++)
+			even[j] = join(even[j], odd[j]);
+	}
+}
+
+/* A line's width of blocks: @to is the first of them, @group the distance of two. */
+static inline __attribute__((always_inline)) void pack_tile(char *to, uint64_t group, const char *from, size_t pitch,
+							    uint32_t width, const struct form form)
+{
+	const uint32_t side = ORK_SQUARE / form.bytes, column_bytes = form.lines * form.bytes;
+	const uint32_t block_width = form.kernels * form.bytes;
+	uint32_t line, at, i;
+
+	for (line = 0; line < form.lines; line += side) {
+		for (i = 0; i < side; i++)
+			__builtin_prefetch(from + (line + i) * pitch + READ_AHEAD, 0, 2);
+		for (at = 0; at < LINE / block_width; at++)
+			for (i = 0; i < BLOCK * side / form.lines; i += LINE)
+				__builtin_prefetch(to + (TILES_AHEAD * (LINE / block_width) + at) * group +
+						   BLOCK / form.lines * line + i, 1);
+		for (at = 0; at < width; at += ORK_SQUARE)
+			ork_square(to + at / block_width * group + at % block_width / form.bytes * column_bytes +
+				   line * form.bytes, column_bytes, from + line * pitch + at, pitch, form.bytes);
+	}
+}
+
+static void pack_stripe(char *to, uint64_t group, const char *from, size_t pitch, uint32_t width,
+			const struct form *form)
+{
+	uint32_t at, tile;
+
+	for (at = 0; at < width; at += LINE) {
+		tile = width - at < LINE ? width - at : LINE;
+		if (form == &fp16_form)
+			pack_tile(to, group, from + at, pitch, tile, fp16_form);
+		else if (form == &int8_form)
+			pack_tile(to, group, from + at, pitch, tile, int8_form);
+		else
+			pack_tile(to, group, from + at, pitch, tile, int4_form);
+		to += LINE / (form->kernels * form->bytes) * group;
+	}
+}
+
+static void pack_rows(char *to, enum ork_element packed, const struct ork_source *b, uint32_t k, uint32_t n)
+{
+	const struct form *form = form_of(packed);
+	bool in_place = b->element == packed && packed != ORK_ELEMENT_INT4;
+	uint32_t stripe = STRIPE / form->bytes, rows, width, padded;
+	char lines[CHANNELS][STRIPE] __attribute__((aligned(LINE)));
+	uint64_t group = group_bytes(k), row, column, whole;
+
+	for (row = 0; row < k; row += CHANNELS, to += BLOCK) {
+		rows = k - row < CHANNELS ? k - row : CHANNELS;
+		whole = in_place && rows == CHANNELS ? n / form->kernels * form->kernels : 0;
+		for (column = 0; column < n; column += width) {
+			char *there = to + column / form->kernels * group;
+			uint64_t left = column < whole ? whole - column : n - column;
+
+			width = left < stripe ? left : stripe;
+			padded = ork_round_up(width, form->kernels);
+			if (column < whole) {
+				pack_stripe(there, group, element_at(b, row, column), b->stride * form->bytes,
+					    width * form->bytes, form);
+				continue;
+			}
+			load_lines(lines, form, b, row, rows, column, width, padded);
+			pack_stripe(there, group, lines[0], STRIPE, padded * form->bytes, form);
+		}
+	}
+}
+
+/* --- rows of B transposed --------------------------------------------------------------------- */
+
+/* @count channels of a column as they are packed, up to @padded. */
+static void load_channels(uint8_t to[STRIPE], const struct form *form, const struct ork_source *b, uint64_t column,
+			  uint64_t channel, uint32_t count, uint32_t padded)
+{
+	uint32_t i;
+
+	load(to, form, b, column, channel, count, padded);
+	if (form == &int4_form)
+		for (i = 0; i < padded / 2; i++)
+			to[i] = join(to[2 * i], to[2 * i + 1]);
+}
+
+static inline void spread(char *to, const void *from, uint32_t blocks, const uint32_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < blocks; i++)
+		memcpy(to + i * BLOCK, (const char *)from + i * bytes, bytes);
+}
+
+/* The channels of a column in as many blocks as they fill: @bytes of each. */
+static void put_column(char *to, const void *from, uint32_t blocks, uint32_t bytes)
+{
+	if (bytes == 64)
+		spread(to, from, blocks, 64);
+	else if (bytes == 32)
+		spread(to, from, blocks, 32);
+	else
+		spread(to, from, blocks, 16);
+}
+
+/* A column has its channels together already: of all columns of a group a stripe at a time. */
+static void pack_columns(char *to, enum ork_element packed, const struct ork_source *b, uint32_t k, uint32_t n)
+{
+	const struct form *form = form_of(packed);
+	const uint32_t part = BLOCK / form->kernels;
+	uint32_t count, blocks, i;
+	uint64_t column, channel;
+	uint8_t channels[STRIPE];
+
+	for (column = 0; column < n; column += form->kernels) {
+		for (channel = 0; channel < k; channel += count, to += blocks * BLOCK) {
+			count = k - channel < STRIPE / 2 ? k - channel : STRIPE / 2;
+			blocks = ork_div_up(count, CHANNELS);
+			for (i = 0; i < form->kernels; i++) {
+				const void *from = channels;
+
+				if (column + i >= n)
+					memset(channels, 0, blocks * part);
+				else if (b->element == packed && count % CHANNELS == 0)
+					from = element_at(b, column + i, channel);
+				else
+					load_channels(channels, form, b, column + i, channel, count, blocks * CHANNELS);
+				put_column(to + i * part, from, blocks, part);
+			}
+		}
+	}
+}
+
+void ork_pack(void *to, enum ork_element packed, const struct ork_source *b, uint32_t k, uint32_t n)
+{
+	if (b->transposed)
+		pack_columns(to, packed, b, k, n);
+	else
+		pack_rows(to, packed, b, k, n);
+}

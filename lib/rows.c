@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/* Rows of matrices: copied, transposed, added up. */
+#include <string.h>
+#include "moves.h"
+#include "square.h"
+
+#define LINE	64
+/* Of a line of each row that is read next, and lines that a row of the result gets at a time. */
+#define AHEAD	128
+#define DEPTH	4
+
+void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride, size_t row, size_t rows)
+{
+	size_t i;
+
+	if (to_stride == row && from_stride == row) {
+		memcpy(to, from, row * rows);
+		return;
+	}
+	for (i = 0; i < rows; i++)
+		memcpy((char *)to + i * to_stride, (const char *)from + i * from_stride, row);
+}
+
+void ork_gather_rows(void *to, size_t padded, const void *from, size_t from_stride, size_t row, size_t rows)
+{
+	size_t i;
+
+	ork_copy_rows(to, padded, from, from_stride, row, rows);
+	for (i = 0; padded > row && i < rows; i++)
+		memset((char *)to + i * padded + row, 0, padded - row);
+}
+
+/* A tile is as many rows as a line has elements. It is turned in a buffer, so that both sides move whole lines. */
+static inline void transpose_tile(char tile[LINE][LINE], const char *from, size_t pitch, uint32_t bytes)
+{
+	uint32_t side = ORK_SQUARE / bytes, row, at, i;
+
+	for (row = 0; row < LINE / bytes; row += side) {
+		for (i = 0; i < side; i++)
+			__builtin_prefetch(from + (row + i) * pitch + AHEAD, 0, 2);
+		for (at = 0; at < LINE; at += ORK_SQUARE)
+			ork_square(tile[at / bytes] + row * bytes, LINE, from + row * pitch + at, pitch, bytes);
+	}
+}
+
+static inline void transpose_full(char *to, size_t to_pitch, const char *from, size_t pitch, uint32_t bytes)
+{
+	char tile[LINE][LINE] __attribute__((aligned(LINE)));
+	uint32_t i;
+
+	transpose_tile(tile, from, pitch, bytes);
+	for (i = 0; i < LINE / bytes; i++)
+		memcpy(to + i * to_pitch, tile[i], LINE);
+}
+
+static void transpose_part(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows, size_t columns,
+			   uint32_t bytes)
+{
+	size_t row, column;
+
+	for (column = 0; column < columns; column++)
+		for (row = 0; row < rows; row++)
+			memcpy(to + column * to_pitch + row * bytes, from + row * pitch + column * bytes, bytes);
+}
+
+static inline __attribute__((always_inline)) void transpose(char *to, size_t to_pitch, const char *from, size_t pitch,
+							    size_t rows, size_t columns, const uint32_t bytes)
+{
+	const size_t side = LINE / bytes;
+	size_t strip, row, column, height, width;
+
+	for (strip = 0; strip < rows; strip += side * DEPTH) {
+		for (column = 0; column < columns; column += side) {
+			for (row = strip; row < rows && row < strip + side * DEPTH; row += side) {
+				char *there = to + column * to_pitch + row * bytes;
+				const char *here = from + row * pitch + column * bytes;
+
+				height = rows - row < side ? rows - row : side;
+				width = columns - column < side ? columns - column : side;
+				if (height == side && width == side)
+					transpose_full(there, to_pitch, here, pitch, bytes);
+				else
+					transpose_part(there, to_pitch, here, pitch, height, width, bytes);
+			}
+		}
+	}
+}
+
+void ork_transpose(void *to, size_t to_stride, const void *from, size_t from_stride, size_t rows, size_t columns,
+		   uint32_t bytes)
+{
+	size_t to_pitch = to_stride * bytes, pitch = from_stride * bytes;
+
+	if (bytes == 4)
+		transpose(to, to_pitch, from, pitch, rows, columns, 4);
+	else if (bytes == 2)
+		transpose(to, to_pitch, from, pitch, rows, columns, 2);
+	else
+		transpose(to, to_pitch, from, pitch, rows, columns, 1);
+}
+
+void ork_add_fp32(float *restrict sum, const float *restrict part, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		sum[i] += part[i];
+}
+
+void ork_add_int32(int32_t *restrict sum, const int32_t *restrict part, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)part[i]);
+}
+
+void ork_add_int16(int32_t *restrict sum, const int16_t *restrict part, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)part[i]);
+}
