@@ -11,14 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum ork_element {
-	ORK_ELEMENT_FP16,
-	ORK_ELEMENT_FP32,
-	ORK_ELEMENT_BF16,
-	ORK_ELEMENT_INT8,
-	ORK_ELEMENT_INT4,		/* two in a byte, the first in its low half; rows begin on bytes */
-};
+#include "ork.h"
 
 /* --- packing (pack.c) ------------------------------------------------------------------------- */
 

@@ -252,6 +252,15 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 /* B, packed in the NPU's order, in a buffer object of its own. */
 struct ork_weights;
 
+/* What a B to be packed consists of. */
+enum ork_element {
+	ORK_ELEMENT_FP16,
+	ORK_ELEMENT_FP32,
+	ORK_ELEMENT_BF16,
+	ORK_ELEMENT_INT8,
+	ORK_ELEMENT_INT4,	/* two in a byte, the first in its low half; rows begin on bytes */
+};
+
 /* ork_weights_pack: the source is B transposed, N rows of K. */
 #define ORK_TRANSPOSED	(1u << 0)
 
@@ -273,6 +282,16 @@ void ork_weights_destroy(struct ork_weights *weights);
  * ork_weights_load(). Returns -EINVAL (a stride below its row), -EOPNOTSUPP (flag).
  */
 int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags);
+
+/**
+ * ork_weights_pack_from - the same from elements of another type
+ * @element: fp16, fp32 or bf16 for weights of fp16, to which they are rounded (ties to even, what is too large to
+ *	infinity); int8 for those of int8
+ *
+ * Returns as ork_weights_pack(), and -EOPNOTSUPP for any other @element.
+ */
+int ork_weights_pack_from(struct ork_weights *weights, enum ork_element element, const void *b, size_t stride,
+			  uint32_t flags);
 
 /** ork_weights_load - make what was packed resident now: products after it maintain none of its bytes */
 int ork_weights_load(struct ork_weights *weights);

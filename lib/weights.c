@@ -39,39 +39,65 @@ void ork_weights_destroy(struct ork_weights *weights)
 	free(weights);
 }
 
-static void pack_slices(struct ork_weights *weights, struct ork_source b)
+/* Of the weights themselves. */
+static enum ork_element own_element(const struct ork_weights *weights)
+{
+	return weights->type->in_precision == ORK_PRECISION_FP16 ? ORK_ELEMENT_FP16 : ORK_ELEMENT_INT8;
+}
+
+/* Of one of a source; 0 if these weights cannot be made of such. */
+static uint32_t source_bytes(const struct ork_weights *weights, enum ork_element element)
+{
+	if (element == own_element(weights))
+		return weights->type->in_bytes;
+	if (own_element(weights) != ORK_ELEMENT_FP16)
+		return 0;
+	return element == ORK_ELEMENT_FP32 ? 4 : element == ORK_ELEMENT_BF16 ? 2 : 0;
+}
+
+/* @bytes: of an element of @b. */
+static void pack_slices(struct ork_weights *weights, struct ork_source b, uint32_t bytes)
 {
 	const struct ork_weights_layout *layout = &weights->layout;
-	enum ork_element packed = weights->type->in_precision == ORK_PRECISION_FP16 ? ORK_ELEMENT_FP16 :
-										      ORK_ELEMENT_INT8;
-	uint32_t bytes = weights->type->in_bytes, first, k;
 	const char *data = b.data;
+	uint32_t first, k;
+	char *to;
 
 	for (first = 0; first < weights->k; first += layout->slice) {
 		k = weights->k - first < layout->slice ? weights->k - first : layout->slice;
+		to = (char *)weights->bo->data + (uint64_t)first * layout->n * weights->type->in_bytes;
 		b.data = data + (uint64_t)first * (b.transposed ? 1 : b.stride) * bytes;
-		ork_pack((char *)weights->bo->data + (uint64_t)first * layout->n * bytes, packed, &b, k, weights->n);
+		ork_pack(to, own_element(weights), &b, k, weights->n);
 	}
 }
 
-int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags)
+int ork_weights_pack_from(struct ork_weights *weights, enum ork_element element, const void *b, size_t stride,
+			  uint32_t flags)
 {
-	size_t row = flags & ORK_TRANSPOSED ? weights->k : weights->n;
 	struct ork_source source = {
-		.data = b, .stride = stride, .transposed = flags & ORK_TRANSPOSED,
-		.element = weights->type->in_precision == ORK_PRECISION_FP16 ? ORK_ELEMENT_FP16 : ORK_ELEMENT_INT8,
+		.data = b, .stride = stride, .element = element, .transposed = flags & ORK_TRANSPOSED,
 	};
+	size_t row = source.transposed ? weights->k : weights->n;
+	uint32_t bytes = source_bytes(weights, element);
 	uint64_t begin;
 
 	if (flags & ~ORK_TRANSPOSED)
 		return ork_fail(weights->ork, -EOPNOTSUPP, "flags = 0x%x; only 0x%x is known", flags, ORK_TRANSPOSED);
+	if (!bytes)
+		return ork_fail(weights->ork, -EOPNOTSUPP, "element = %d; weights of %s cannot be made of that",
+				(int)element, own_element(weights) == ORK_ELEMENT_FP16 ? "fp16" : "int8");
 	if (stride < row)
 		return ork_fail(weights->ork, -EINVAL, "stride of B = %zu; must be at least %zu", stride, row);
 	begin = ork_profile_begin(weights->ork);
-	pack_slices(weights, source);
+	pack_slices(weights, source, bytes);
 	weights->dirty = true;
 	ork_profile_end(weights->ork, ORK_PHASE_PACK, begin, weights->layout.bytes);
 	return 0;
+}
+
+int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags)
+{
+	return ork_weights_pack_from(weights, own_element(weights), b, stride, flags);
 }
 
 int ork_weights_load(struct ork_weights *weights)

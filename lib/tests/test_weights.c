@@ -95,6 +95,46 @@ static void every_element_goes_where_the_npu_looks_for_it(void)
 	}
 }
 
+/*
+ * Sources that fp16 holds exactly, so that packing from fp16 gives what must come of them; in slices, so that
+ * each begins where its rows or channels do.
+ */
+static void other_elements_give_the_same(void)
+{
+	enum { K = 2100, N = 20, ALL = K * N };
+	struct ork *ork = fake_open();
+	_Float16 *half = malloc(ALL * sizeof(*half));
+	float *single = malloc(ALL * sizeof(*single));
+	uint16_t *brain = malloc(ALL * sizeof(*brain));
+	struct ork_weights *weights, *other;
+	uint32_t i, bits, flags;
+
+	for (i = 0; i < ALL; i++) {
+		single[i] = (float)((int32_t)(i * 37 % 255) - 127) / 64;
+		half[i] = (_Float16)single[i];
+		memcpy(&bits, &single[i], sizeof(bits));
+		brain[i] = (uint16_t)(bits >> 16);
+	}
+	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP32, K, N, &weights), 0);
+	CHECK_EQUAL(ork_weights_create(ork, ORK_FP16_FP16, K, N, &other), 0);
+	for (flags = 0; flags <= ORK_TRANSPOSED; flags++) {
+		size_t stride = flags ? K : N;
+
+		CHECK_EQUAL(ork_weights_pack(weights, half, stride, flags), 0);
+		CHECK_EQUAL(ork_weights_pack_from(other, ORK_ELEMENT_FP32, single, stride, flags), 0);
+		CHECK(!memcmp(other->bo->data, weights->bo->data, weights->layout.bytes), "fp32, flags %u", flags);
+		CHECK_EQUAL(ork_weights_pack_from(other, ORK_ELEMENT_BF16, brain, stride, flags), 0);
+		CHECK(!memcmp(other->bo->data, weights->bo->data, weights->layout.bytes), "bf16, flags %u", flags);
+	}
+	CHECK_EQUAL(ork_weights_pack_from(other, ORK_ELEMENT_INT8, single, N, 0), -EOPNOTSUPP);
+	CHECK(strstr(ork_error(ork), "element = 3") && strstr(ork_error(ork), "fp16"), "%s", ork_error(ork));
+	ork_weights_destroy(weights);
+	ork_weights_destroy(other);
+	free(half);
+	free(single);
+	free(brain);
+}
+
 static void loading_cleans_what_was_packed_once(void)
 {
 	struct ork *ork = fake_open();
@@ -240,6 +280,7 @@ int main(void)
 {
 	snprintf(file_path, sizeof(file_path), "/tmp/ork-test-weights-%d", (int)getpid());
 	RUN(every_element_goes_where_the_npu_looks_for_it);
+	RUN(other_elements_give_the_same);
 	RUN(loading_cleans_what_was_packed_once);
 	RUN(wrong_weights_are_refused_with_value_and_limit);
 	RUN(saved_weights_come_back);
