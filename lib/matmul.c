@@ -183,6 +183,10 @@ static int find_a(struct ork_matmul *matmul, const struct ork_matrix *a, struct 
 	struct place own = { .row = plan->desc.k * bytes, .stride = plan->desc.lda * bytes, .rows = plan->desc.m };
 	struct place staged = { .row = row, .stride = row, .rows = plan->desc.m };
 
+	if (plan->desc.a_transposed) {
+		own.row = plan->desc.m * bytes;
+		own.rows = plan->desc.k;
+	}
 	return find_place(matmul, 'A', a, own, &staged, plan->a_direct, ORK_ATOM_BYTES, place);
 }
 
@@ -232,7 +236,10 @@ static void gather(struct ork_matmul *matmul, const struct place *a)
 	const struct ork_matmul_desc *desc = &matmul->plan.desc;
 	uint64_t begin = ork_profile_begin(matmul->ork), bytes = matmul->type->in_bytes;
 
-	ork_copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
+	if (desc->a_transposed)
+		ork_transpose(a->bo->data, a->stride / bytes, a->data, desc->lda, desc->k, desc->m, (uint32_t)bytes);
+	else
+		ork_copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 

@@ -196,7 +196,8 @@ enum ork_sync_mode {
 struct ork_matmul_desc {
 	enum ork_type type;
 	uint32_t m, k, n;
-	uint32_t lda;			/* row stride of A in elements; 0: k */
+	bool a_transposed;		/* A is given as K rows of M; the CPU transposes it */
+	uint32_t lda;			/* row stride of A in elements; 0: k, or transposed m */
 	uint32_t ldc;			/* row stride of C in elements; 0: n */
 	uint32_t cores;			/* 1..3; 0: all the device has */
 	enum ork_sync_mode sync;
@@ -317,7 +318,7 @@ int ork_weights_open(struct ork *ork, const char *path, struct ork_weights **wei
 
 /*
  * A matrix of a product: in a buffer object, or in plain memory. It is used in place, without a copy, if it
- * is in an object and the plan says so (a_direct: k a multiple of 32, rows 16 bytes aligned; c_direct: one
+ * is in an object and the plan says so (a_direct: not transposed, k a multiple of 32, rows 16 bytes aligned; c_direct: one
  * slice of K, n a whole number of kernel groups, rows and their stride whole cache lines) and its offset is
  * a multiple of 16 bytes for A, of a cache line for C. Otherwise the CPU copies it to or from memory of the
  * library's own. ORK_CPU_CLEAN may be said of a C only if it was in place.

@@ -156,8 +156,9 @@ static int check_strides(struct ork_matmul_plan *plan)
 {
 	const struct ork_matmul_desc *desc = &plan->desc;
 
-	if (desc->lda < desc->k)
-		return refuse(plan, -EINVAL, "lda = %u; must be at least k = %u", desc->lda, desc->k);
+	if (desc->lda < (desc->a_transposed ? desc->m : desc->k))
+		return refuse(plan, -EINVAL, "lda = %u; must be at least %s = %u", desc->lda,
+			      desc->a_transposed ? "m" : "k", desc->a_transposed ? desc->m : desc->k);
 	if (desc->ldc < desc->n)
 		return refuse(plan, -EINVAL, "ldc = %u; must be at least n = %u", desc->ldc, desc->n);
 	return 0;
@@ -245,7 +246,7 @@ static void find_direct(struct ork_matmul_plan *plan, const struct drm_ork_devic
 	const struct ork_matmul_desc *desc = &plan->desc;
 	uint64_t a_stride = (uint64_t)desc->lda * type->in_bytes, c_stride = (uint64_t)desc->ldc * type->out_bytes;
 
-	plan->a_direct = plan->k_padded == desc->k && a_stride % ORK_ATOM_BYTES == 0 &&
+	plan->a_direct = !desc->a_transposed && plan->k_padded == desc->k && a_stride % ORK_ATOM_BYTES == 0 &&
 			 a_stride / ORK_ATOM_BYTES <= LINE_LIMIT;
 	plan->c_direct = plan->k_slices == 1 && plan->n_padded == desc->n && c_stride % info->cache_line == 0 &&
 			 (uint64_t)desc->n * type->out_bytes % info->cache_line == 0 &&
@@ -259,7 +260,7 @@ static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_dev
 	struct ork_matmul_desc *desc = &plan->desc;
 
 	if (!desc->lda)
-		desc->lda = desc->k;
+		desc->lda = desc->a_transposed ? desc->m : desc->k;
 	if (!desc->ldc)
 		desc->ldc = desc->n;
 	if (!desc->cores)

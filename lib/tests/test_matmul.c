@@ -425,6 +425,60 @@ static void plain_memory_gives_the_same_as_objects(void)
 	close_model(ork);
 }
 
+/* @to: the same A as K rows of M, @stride apart. */
+static void turn(const struct scene *s, void *to, uint64_t stride)
+{
+	uint32_t bytes = in_bytes[s->desc.type], m, k;
+
+	for (m = 0; m < s->desc.m; m++)
+		for (k = 0; k < s->desc.k; k++)
+			memcpy((char *)to + (k * stride + m) * bytes,
+			       (const char *)a_data(s) + (m * s->a_stride + k) * bytes, bytes);
+}
+
+/* In an object and in plain memory, once more with other elements: what fills rows up stays zero. */
+static void a_transposed_a_gives_the_same(void)
+{
+	static const struct ork_matmul_desc turned[] = {
+		{ .type = ORK_FP16_FP32, .m = 37, .k = 33, .n = 16, .a_transposed = true, .lda = 40 },
+		{ .type = ORK_INT8_INT32, .m = 70, .k = 4130, .n = 32, .a_transposed = true },
+		{ .type = ORK_FP16_FP32, .m = 37, .k = 32, .n = 32, .a_transposed = true, .lda = 40 },
+	};
+	struct ork *ork = open_model("strict");
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		struct ork_matmul_desc straight = turned[i];
+		uint64_t stride = turned[i].lda ? turned[i].lda : turned[i].m;
+		uint32_t out[70 * 32], seed;
+		struct ork_matrix a, c = { .data = out };
+		struct ork_weights *weights;
+		struct ork_matmul *matmul;
+		struct ork_bo *bo;
+		struct scene s;
+
+		straight.a_transposed = false;
+		straight.lda = 0;
+		make_scene(&s, ork, &straight);
+		CHECK_EQUAL(ork_bo_create(ork, turned[i].k * stride * in_bytes[turned[i].type], 0, &bo), 0);
+		CHECK_EQUAL(ork_weights_create(ork, s.desc.type, s.desc.k, s.desc.n, &weights), 0);
+		CHECK(ork_matmul_create(ork, &turned[i], &matmul) == 0, "%s", ork_error(ork));
+		for (seed = 1; seed < 5; seed++) {
+			fill_scene(&s, seed % 2 + 1);
+			turn(&s, ork_bo_data(bo), stride);
+			CHECK_EQUAL(ork_weights_pack(weights, s.b, s.desc.n, 0), 0);
+			a = (struct ork_matrix) { .bo = seed < 3 ? bo : NULL, .data = seed < 3 ? NULL : ork_bo_data(bo) };
+			CHECK(ork_matmul_run(matmul, &a, weights, &c) == 0, "%s", ork_error(ork));
+			check_values(&s, out, s.desc.n);
+		}
+		ork_matmul_destroy(matmul);
+		ork_weights_destroy(weights);
+		ork_bo_destroy(bo);
+		drop_scene(&s);
+	}
+	close_model(ork);
+}
+
 static void two_products_may_be_in_flight(void)
 {
 	struct ork_matmul_desc first = descs[2], second = descs[11];
@@ -615,6 +669,7 @@ int main(void)
 	RUN(so_they_are_when_lines_are_evicted_at_any_time);
 	RUN(so_they_are_on_a_coherent_device);
 	RUN(plain_memory_gives_the_same_as_objects);
+	RUN(a_transposed_a_gives_the_same);
 	RUN(two_products_may_be_in_flight);
 	RUN(live_extents_maintain_what_was_written_and_whole_ones_far_more);
 	RUN(opening_tells_what_is_wrong);

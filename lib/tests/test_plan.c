@@ -542,6 +542,7 @@ static const struct refusal refusals[] = {
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 0, .n = 16 }, -EINVAL, "k = 0", "at least 1" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 0 }, -EINVAL, "n = 0", "at least 1" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 64, .n = 16, .lda = 56 }, -EINVAL, "lda = 56", "k = 64" },
+	{ { .type = ORK_FP16_FP32, .m = 64, .k = 32, .n = 16, .a_transposed = true, .lda = 63 }, -EINVAL, "lda = 63", "m = 64" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 32, .ldc = 16 }, -EINVAL, "ldc = 16", "n = 32" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 32, .cores = 4 }, -EINVAL, "cores = 4", "3" },
 	{ { .type = ORK_FP16_FP32, .m = 1, .k = 32, .n = 32, .sync = 2 }, -EINVAL, "sync = 2", "1" },
