@@ -66,9 +66,12 @@ suite() {
 
 # verdict LOG TEST: red, green, or neither if the test did not come to run.
 verdict() {
-	if tr -d '\r' <"$1" | grep -Eq "^not ok .*\b$2\$"; then
+	local log
+	# Not by a pipe: grep ends at the first match, and who still writes to it then fails.
+	log=$(tr -d '\r\0' <"$1")
+	if grep -Eq "^not ok .*\b$2\$" <<<"$log"; then
 		echo red
-	elif tr -d '\r' <"$1" | grep -Eq "^ok .*\b$2\$"; then
+	elif grep -Eq "^ok .*\b$2\$" <<<"$log"; then
 		echo green
 	fi
 }
