@@ -41,7 +41,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel modules install clean help FORCE
+.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -116,6 +116,9 @@ bench-kernel:
 	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=bench guest
 	@selftests/bench/bench-kernel.sh
 
+bench-host: $(B)/bin/bench_host
+	@$< build/bench-host.json
+
 ifeq ($(ARCH),arm64)
 $(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean selftests/vm/load-modules $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
@@ -160,6 +163,7 @@ help:
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
+	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'
 	@echo
 	@echo 'make               library, tools and tests for this machine'
 	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'

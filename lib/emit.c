@@ -49,10 +49,11 @@ static inline uint64_t *put(uint64_t *word, uint32_t reg, uint32_t value)
 
 static inline uint64_t *put_zeros(uint64_t *word, uint32_t first, uint32_t last)
 {
-	uint32_t reg;
+	/* All of one block. */
+	uint32_t target = ork_reg_target(first), reg;
 
 	for (reg = first; reg <= last; reg += 4)
-		word = put(word, reg, 0);
+		*word++ = ORK_REGCMD(target, reg, 0);
 	return word;
 }
 

@@ -16,7 +16,7 @@ INSTALL_INCLUDE_DRM += uapi/drm/ork_drm.h uapi/drm/ork_regs.h
 
 $(LIB_OBJ): CFLAGS += -fPIC
 # Whose loops are worth vector code.
-MOVES := $(addprefix lib/,convert.o pack.o rows.o)
+MOVES := $(addprefix lib/,convert.o emit.o pack.o rows.o)
 $(addprefix $(B)/,$(MOVES)) $(MOVES:lib/%=$(B)/lib/san/%): CFLAGS += -O3
 
 $(B)/lib/libork.a: $(LIB_OBJ)

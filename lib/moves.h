@@ -57,7 +57,7 @@ void ork_add_int16(int32_t *sum, const int16_t *part, size_t count);
  */
 void ork_fp32_to_fp16(uint16_t *to, const float *from, size_t count);
 void ork_bf16_to_fp16(uint16_t *to, const uint16_t *from, size_t count);
-/* Exact; a NaN's bits are kept. */
+/* Exact; a NaN keeps its sign, and may become quiet. */
 void ork_fp16_to_fp32(float *to, const uint16_t *from, size_t count);
 
 #endif

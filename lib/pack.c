@@ -12,6 +12,7 @@
 #define CHANNELS	32	/* of a block */
 #define BLOCK		1024	/* bytes */
 #define LINE		64
+#define ALIGNED		__attribute__((aligned(LINE)))
 #define STRIPE		512	/* bytes of a row that are converted at a time */
 /* Memory answers late: what is asked for early, in bytes of each row that is read and tiles that are written. */
 #define READ_AHEAD	128
@@ -46,52 +47,131 @@ uint64_t ork_packed_bytes(enum ork_element packed, uint32_t k, uint32_t n)
 
 /* --- sources ---------------------------------------------------------------------------------- */
 
-/* Two values of four bits in a byte; the first in its low half. */
-static inline uint8_t join(uint8_t first, uint8_t second)
+/* Two channels of int4 in a byte, the first in its low half; of sixteen columns. */
+static inline ork_bytes join(ork_bytes first, ork_bytes second)
 {
-	return (uint8_t)((first & 15) | second << 4);
+	ork_words low = (ork_words)first & 0x0f0f0f0f, high = (ork_words)second << 4 & 0xf0f0f0f0;
+
+	return (ork_bytes)(low | high);
 }
 
-static void split(uint8_t *restrict to, const uint8_t *restrict from, uint32_t count)
+/* Of bytes with two columns each: what is in the high halves, in the low ones. */
+static inline ork_bytes high_halves(ork_bytes pairs)
 {
+	return (ork_bytes)((ork_words)pairs >> 4 & 0x0f0f0f0f);
+}
+
+/* A line of @padded columns from two rows with a value in each byte. */
+static void join_bytes(char *to, const char *first, const char *second, uint32_t padded)
+{
+	ork_bytes a, b;
 	uint32_t i;
 
-	for (i = 0; i < count / 2; i++) {
-		to[2 * i] = from[i] & 15;
-		to[2 * i + 1] = from[i] >> 4;
+	for (i = 0; i < padded; i += ORK_SQUARE) {
+		memcpy(&a, first + i, sizeof(a));
+		memcpy(&b, second + i, sizeof(b));
+		a = join(a, b);
+		memcpy(to + i, &a, sizeof(a));
 	}
-	if (count % 2)
-		to[count - 1] = from[i] & 15;
 }
 
-static const char *element_at(const struct ork_source *b, uint64_t row, uint64_t column)
+/* The same from rows with two values in each. */
+static void join_pairs(char *to, const char *first, const char *second, uint32_t padded)
 {
-	static const uint8_t half_bytes[] = {
+	ork_bytes a, b, even, odd, line[2];
+	uint32_t i;
+
+	for (i = 0; i < padded / 2; i += ORK_SQUARE) {
+		memcpy(&a, first + i, sizeof(a));
+		memcpy(&b, second + i, sizeof(b));
+		even = join(a, b);
+		odd = join(high_halves(a), high_halves(b));
+		line[0] = LOW_BYTES(even, odd);
+		line[1] = HIGH_BYTES(even, odd);
+		memcpy(to + i * 2, line, sizeof(line));
+	}
+}
+
+/* Halves of a byte. */
+static uint32_t half_bytes(enum ork_element element)
+{
+	static const uint8_t table[] = {
 		[ORK_ELEMENT_FP16] = 4, [ORK_ELEMENT_FP32] = 8, [ORK_ELEMENT_BF16] = 4,
 		[ORK_ELEMENT_INT8] = 2, [ORK_ELEMENT_INT4] = 1,
 	};
 
-	return (const char *)b->data + (row * b->stride + column) * half_bytes[b->element] / 2;
+	return table[element];
 }
 
-/* @count elements of a row, converted; int4 as a byte each. Zeros up to @padded. */
-static void load(void *to, const struct form *form, const struct ork_source *b, uint64_t row, uint64_t column,
-		 uint32_t count, uint32_t padded)
+static const char *element_at(const struct ork_source *b, uint64_t row, uint64_t column)
 {
-	const void *from = element_at(b, row, column);
+	return (const char *)b->data + (row * b->stride + column) * half_bytes(b->element) / 2;
+}
 
+/* Behind the @bytes of a row that are read now are those that come next. */
+static inline void prefetch_stripe(const char *from, uint32_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < bytes; i += LINE)
+		__builtin_prefetch(from + bytes + i, 0, 2);
+}
+
+/* @count elements of a row, with fp16's for fp32's and bf16's, and zeros up to @padded. */
+static void load(char *to, const struct ork_source *b, uint64_t row, uint64_t column, uint32_t count, uint32_t padded)
+{
+	const char *from = element_at(b, row, column);
+	uint32_t halves = half_bytes(b->element), bytes = (count * halves + 1) / 2;
+
+	prefetch_stripe(from, bytes);
+	if (b->element == ORK_ELEMENT_FP32 || b->element == ORK_ELEMENT_BF16) {
+		halves = half_bytes(ORK_ELEMENT_FP16);
+		bytes = count * 2;
+	}
 	if (b->element == ORK_ELEMENT_FP32)
-		ork_fp32_to_fp16(to, from, count);
+		ork_fp32_to_fp16((uint16_t *)to, (const float *)from, count);
 	else if (b->element == ORK_ELEMENT_BF16)
-		ork_bf16_to_fp16(to, from, count);
-	else if (b->element == ORK_ELEMENT_INT4)
-		split(to, from, count);
+		ork_bf16_to_fp16((uint16_t *)to, (const uint16_t *)from, count);
 	else
-		memcpy(to, from, count * form->bytes);
-	memset((char *)to + count * form->bytes, 0, (padded - count) * form->bytes);
+		memcpy(to, from, bytes);
+	memset(to + bytes, 0, padded * halves / 2 - bytes);
+	if (b->element == ORK_ELEMENT_INT4 && count % 2)
+		to[bytes - 1] &= 15;
 }
 
 /* --- rows of B -------------------------------------------------------------------------------- */
+
+/* A row of B for joining: where it lies if it is whole vectors, else in @copy with zeros behind; no row is zeros. */
+static const char *row_to_join(char copy[STRIPE], const struct ork_source *b, uint64_t row, bool exists, uint64_t column,
+			       uint32_t width, uint32_t padded)
+{
+	const char *from = element_at(b, row, column);
+
+	if (!exists) {
+		memset(copy, 0, padded);
+		return copy;
+	}
+	if (width % (2 * ORK_SQUARE) == 0 && width == padded) {
+		prefetch_stripe(from, width * half_bytes(b->element) / 2);
+		return from;
+	}
+	load(copy, b, row, column, width, padded);
+	return copy;
+}
+
+/* Two rows of B as a line of int4. */
+static void load_pair(char *line, const struct ork_source *b, uint64_t row, bool has_second, uint64_t column,
+		      uint32_t width, uint32_t padded)
+{
+	char copy[2][STRIPE] ALIGNED;
+	const char *first = row_to_join(copy[0], b, row, true, column, width, padded);
+	const char *second = row_to_join(copy[1], b, row + 1, has_second, column, width, padded);
+
+	if (b->element == ORK_ELEMENT_INT4)
+		join_pairs(line, first, second, padded);
+	else
+		join_bytes(line, first, second, padded);
+}
 
 /*
  * The lines of a block that rows of B become; @width elements of each, up to @padded. Rows behind
@@ -100,21 +180,15 @@ static void load(void *to, const struct form *form, const struct ork_source *b, 
 static void load_lines(char lines[CHANNELS][STRIPE], const struct form *form, const struct ork_source *b, uint64_t row,
 		       uint32_t rows, uint64_t column, uint32_t width, uint32_t padded)
 {
-	uint8_t odd[STRIPE], *even;
-	uint32_t i, j;
+	uint32_t step = CHANNELS / form->lines, i;
 
-	for (i = 0; i < CHANNELS; i++) {
-		char *to = form == &int4_form ? (i % 2 ? (char *)odd : lines[i / 2]) : lines[i];
-
-		if (i < rows)
-			load(to, form, b, row + i, column, width, padded);
+	for (i = 0; i < form->lines; i++) {
+		if (i * step >= rows)
+			memset(lines[i], 0, padded * form->bytes);
+		else if (form == &int4_form)
+			load_pair(lines[i], b, row + i * step, i * step + 1 < rows, column, width, padded);
 		else
-			memset(to, 0, padded * form->bytes);
-		if (to != (char *)odd)
-			continue;
-		even = (uint8_t *)lines[i / 2];
-		for (j = 0; j < padded; j++)
-			even[j] = join(even[j], odd[j]);
+			load(lines[i], b, row + i, column, width, padded);
 	}
 }
 
@@ -161,7 +235,7 @@ static void pack_rows(char *to, enum ork_element packed, const struct ork_source
 	const struct form *form = form_of(packed);
 	bool in_place = b->element == packed && packed != ORK_ELEMENT_INT4;
 	uint32_t stripe = STRIPE / form->bytes, rows, width, padded;
-	char lines[CHANNELS][STRIPE] __attribute__((aligned(LINE)));
+	char lines[CHANNELS][STRIPE] ALIGNED;
 	uint64_t group = group_bytes(k), row, column, whole;
 
 	for (row = 0; row < k; row += CHANNELS, to += BLOCK) {
@@ -187,15 +261,15 @@ static void pack_rows(char *to, enum ork_element packed, const struct ork_source
 /* --- rows of B transposed --------------------------------------------------------------------- */
 
 /* @count channels of a column as they are packed, up to @padded. */
-static void load_channels(uint8_t to[STRIPE], const struct form *form, const struct ork_source *b, uint64_t column,
+static void load_channels(char *to, const struct form *form, const struct ork_source *b, uint64_t column,
 			  uint64_t channel, uint32_t count, uint32_t padded)
 {
 	uint32_t i;
 
-	load(to, form, b, column, channel, count, padded);
-	if (form == &int4_form)
+	load(to, b, column, channel, count, padded);
+	if (form == &int4_form && b->element == ORK_ELEMENT_INT8)
 		for (i = 0; i < padded / 2; i++)
-			to[i] = join(to[2 * i], to[2 * i + 1]);
+			to[i] = (char)((to[2 * i] & 15) | (uint8_t)to[2 * i + 1] << 4);
 }
 
 static inline void spread(char *to, const void *from, uint32_t blocks, const uint32_t bytes)
@@ -224,7 +298,7 @@ static void pack_columns(char *to, enum ork_element packed, const struct ork_sou
 	const uint32_t part = BLOCK / form->kernels;
 	uint32_t count, blocks, i;
 	uint64_t column, channel;
-	uint8_t channels[STRIPE];
+	char channels[STRIPE] ALIGNED;
 
 	for (column = 0; column < n; column += form->kernels) {
 		for (channel = 0; channel < k; channel += count, to += blocks * BLOCK) {

@@ -31,6 +31,15 @@ $(addprefix $(B)/bin/,$(SUITE_SCRIPTS)): $(B)/bin/%: selftests/ork/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 
+# What the CPU does beside memcpy. It looks inside the library, so it takes the static one.
+ALL += $(B)/bin/bench_host
+
+$(B)/selftests/bench-host/%.o: CFLAGS += -Ilib
+
+$(B)/bin/bench_host: $(B)/selftests/bench-host/bench_host.o $(B)/lib/libork.a
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS) $(LIB_LIBS)
+
 # What talks to mainline's rocket: for the emulated board, with a kernel whose source has that interface.
 ROCKET_UAPI := $(KERNEL_SOURCE)/include/uapi
 ifneq ($(and $(filter arm64,$(ARCH)),$(KERNEL_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
