@@ -22,7 +22,7 @@ static const char usage[] =
 	"Time matrix products on the NPU: weights resident, A and C in place in buffer objects.\n"
 	"\n"
 	"  --shape MxKxN       a product to time, given any number of times (default: a few)\n"
-	"  --type TYPE         fp16-fp32 (default), fp16-fp16 or int8-int32\n"
+	"  --type TYPE         fp16-fp32 (default), fp16-fp16, int8-int32, int8-int16 or int8-int8\n"
 	"  --cores 1|2|3       cores that a product may use (default: all)\n"
 	"  --sync live|whole   maintain the bytes in flight (default), or whole objects by every core\n"
 	"  --repeat N          timed calls of each product (default 10)\n"
@@ -45,12 +45,15 @@ struct type {
 	const char *name;
 	enum ork_type type;
 	uint32_t operand_bytes, result_bytes;
+	int32_t limit;			/* to which sums are saturated; 0: to none */
 };
 
 static const struct type types[] = {
-	{ "fp16-fp32", ORK_FP16_FP32, 2, 4 },
-	{ "fp16-fp16", ORK_FP16_FP16, 2, 2 },
-	{ "int8-int32", ORK_INT8_INT32, 1, 4 },
+	{ "fp16-fp32", ORK_FP16_FP32, 2, 4, 0 },
+	{ "fp16-fp16", ORK_FP16_FP16, 2, 2, 0 },
+	{ "int8-int32", ORK_INT8_INT32, 1, 4, 0 },
+	{ "int8-int16", ORK_INT8_INT16, 1, 2, INT16_MAX },
+	{ "int8-int8", ORK_INT8_INT8, 1, 1, INT8_MAX },
 };
 
 struct options {
@@ -94,6 +97,10 @@ static double load_result(const struct type *type, const void *from, size_t at)
 		return (double)float_from_half(((const uint16_t *)from)[at]);
 	case ORK_INT8_INT32:
 		return ((const int32_t *)from)[at];
+	case ORK_INT8_INT16:
+		return ((const int16_t *)from)[at];
+	case ORK_INT8_INT8:
+		return ((const int8_t *)from)[at];
 	default:
 		return (double)((const float *)from)[at];
 	}
@@ -101,11 +108,13 @@ static double load_result(const struct type *type, const void *from, size_t at)
 
 static double expected_result(const struct bench *bench, uint32_t row, uint32_t column)
 {
-	int32_t sum = 0;
+	int32_t sum = 0, limit = bench->type->limit;
 
 	for (uint32_t i = 0; i < bench->shape.k; i++)
 		sum += bench->a_values[(size_t)row * bench->shape.k + i] *
 		       bench->b_values[(size_t)i * bench->shape.n + column];
+	if (limit)
+		return sum > limit ? limit : sum < -limit - 1 ? -limit - 1 : sum;
 	/* A half has 11 bits: larger sums are rounded. */
 	return bench->type->type == ORK_FP16_FP16
 		       ? (double)float_from_half(half_from_float((float)sum))
@@ -165,6 +174,7 @@ static int bench_create(struct bench *bench, const struct options *options)
 	struct ork_matmul_desc desc = {
 		.type = type->type, .m = shape->m, .k = shape->k, .n = shape->n,
 		.cores = options->cores, .sync = options->sync,
+		.multiplier = type->limit ? 1 : 0,
 	};
 	int error = ork_matmul_create(bench->ork, &desc, &bench->matmul);
 
@@ -412,7 +422,7 @@ static bool parse_type(const char *text, const struct type **type)
 			return true;
 		}
 	}
-	tool_complain("--type: \"%s\" is not fp16-fp32, fp16-fp16 or int8-int32", text);
+	tool_complain("--type: \"%s\" is not fp16-fp32, fp16-fp16, int8-int32, int8-int16 or int8-int8", text);
 	return false;
 }
 
