@@ -141,9 +141,9 @@ static void load(char *to, const struct ork_source *b, uint64_t row, uint64_t co
 
 /* --- rows of B -------------------------------------------------------------------------------- */
 
-/* A row of B for joining: where it lies if it is whole vectors, else in @copy with zeros behind; no row is zeros. */
-static const char *row_to_join(char copy[STRIPE], const struct ork_source *b, uint64_t row, bool exists, uint64_t column,
-			       uint32_t width, uint32_t padded)
+/* A row of B for joining: where it lies if it is whole vectors, else in @copy with zeros behind. */
+static const char *row_to_join(char copy[STRIPE], const struct ork_source *b, uint64_t row, bool exists,
+			       uint64_t column, uint32_t width, uint32_t padded)
 {
 	const char *from = element_at(b, row, column);
 
@@ -194,15 +194,25 @@ static void load_lines(char lines[CHANNELS][STRIPE], const struct form *form, co
 
 /* A line's width of blocks: @to is the first of them, @group the distance of two. */
 static inline __attribute__((always_inline)) void pack_tile(char *to, uint64_t group, const char *from, size_t pitch,
-							    uint32_t width, const struct form form)
+							    const uint32_t width, const struct form form)
 {
 	const uint32_t side = ORK_SQUARE / form.bytes, column_bytes = form.lines * form.bytes;
 	const uint32_t block_width = form.kernels * form.bytes;
+	/* Sixteen lines a power of two apart are more than a first-level cache keeps while a square is read. */
+	const bool nearer = form.lines == CHANNELS && side == ORK_SQUARE;
+	char near[CHANNELS][LINE] ALIGNED;
 	uint32_t line, at, i;
 
+	for (i = 0; i < form.lines; i++) {
+		__builtin_prefetch(from + i * pitch + READ_AHEAD, 0, 2);
+		if (nearer)
+			memcpy(near[i], from + i * pitch, width);
+	}
+	if (nearer) {
+		from = near[0];
+		pitch = LINE;
+	}
 	for (line = 0; line < form.lines; line += side) {
-		for (i = 0; i < side; i++)
-			__builtin_prefetch(from + (line + i) * pitch + READ_AHEAD, 0, 2);
 		for (at = 0; at < LINE / block_width; at++)
 			for (i = 0; i < BLOCK * side / form.lines; i += LINE)
 				__builtin_prefetch(to + (TILES_AHEAD * (LINE / block_width) + at) * group +
@@ -213,21 +223,28 @@ static inline __attribute__((always_inline)) void pack_tile(char *to, uint64_t g
 	}
 }
 
+/* Blocks are as wide as a line, or two of them are. */
+static inline __attribute__((always_inline)) void pack_tiles(char *to, uint64_t group, const char *from, size_t pitch,
+							     uint32_t width, const struct form form)
+{
+	const uint32_t blocks = LINE / (form.kernels * form.bytes);
+	uint32_t at;
+
+	for (at = 0; at + LINE <= width; at += LINE, to += blocks * group)
+		pack_tile(to, group, from + at, pitch, LINE, form);
+	if (at < width)
+		pack_tile(to, group, from + at, pitch, LINE / 2, form);
+}
+
 static void pack_stripe(char *to, uint64_t group, const char *from, size_t pitch, uint32_t width,
 			const struct form *form)
 {
-	uint32_t at, tile;
-
-	for (at = 0; at < width; at += LINE) {
-		tile = width - at < LINE ? width - at : LINE;
-		if (form == &fp16_form)
-			pack_tile(to, group, from + at, pitch, tile, fp16_form);
-		else if (form == &int8_form)
-			pack_tile(to, group, from + at, pitch, tile, int8_form);
-		else
-			pack_tile(to, group, from + at, pitch, tile, int4_form);
-		to += LINE / (form->kernels * form->bytes) * group;
-	}
+	if (form == &fp16_form)
+		pack_tiles(to, group, from, pitch, width, fp16_form);
+	else if (form == &int8_form)
+		pack_tiles(to, group, from, pitch, width, int8_form);
+	else
+		pack_tiles(to, group, from, pitch, width, int4_form);
 }
 
 static void pack_rows(char *to, enum ork_element packed, const struct ork_source *b, uint32_t k, uint32_t n)
@@ -272,16 +289,19 @@ static void load_channels(char *to, const struct form *form, const struct ork_so
 			to[i] = (char)((to[2 * i] & 15) | (uint8_t)to[2 * i + 1] << 4);
 }
 
-static inline void spread(char *to, const void *from, uint32_t blocks, const uint32_t bytes)
+/* Memory that is written next is asked for too: the same place of as many blocks behind these. */
+static inline void spread(char *to, const char *from, uint32_t blocks, const uint32_t bytes)
 {
 	uint32_t i;
 
-	for (i = 0; i < blocks; i++)
-		memcpy(to + i * BLOCK, (const char *)from + i * bytes, bytes);
+	for (i = 0; i < blocks; i++) {
+		__builtin_prefetch(to + (blocks + i) * BLOCK, 1);
+		memcpy(to + i * BLOCK, from + i * bytes, bytes);
+	}
 }
 
 /* The channels of a column in as many blocks as they fill: @bytes of each. */
-static void put_column(char *to, const void *from, uint32_t blocks, uint32_t bytes)
+static void put_column(char *to, const char *from, uint32_t blocks, uint32_t bytes)
 {
 	if (bytes == 64)
 		spread(to, from, blocks, 64);
@@ -291,30 +311,40 @@ static void put_column(char *to, const void *from, uint32_t blocks, uint32_t byt
 		spread(to, from, blocks, 16);
 }
 
+/* The channels of a column, packed: where they lie if nothing has to be done to them, else in @copy. */
+static const char *column_channels(char copy[STRIPE], const struct form *form, const struct ork_source *b,
+				   bool in_place, uint64_t column, uint64_t channel, uint32_t count, uint32_t blocks)
+{
+	const char *from = element_at(b, column, channel);
+
+	if (in_place && count % CHANNELS == 0) {
+		prefetch_stripe(from, blocks * BLOCK / form->kernels);
+		return from;
+	}
+	load_channels(copy, form, b, column, channel, count, blocks * CHANNELS);
+	return copy;
+}
+
 /* A column has its channels together already: of all columns of a group a stripe at a time. */
 static void pack_columns(char *to, enum ork_element packed, const struct ork_source *b, uint32_t k, uint32_t n)
 {
 	const struct form *form = form_of(packed);
-	const uint32_t part = BLOCK / form->kernels;
+	const uint32_t part = BLOCK / form->kernels, stripe = STRIPE / form->bytes;
+	char channels[STRIPE] ALIGNED;
 	uint32_t count, blocks, i;
 	uint64_t column, channel;
-	char channels[STRIPE] ALIGNED;
 
 	for (column = 0; column < n; column += form->kernels) {
 		for (channel = 0; channel < k; channel += count, to += blocks * BLOCK) {
-			count = k - channel < STRIPE / 2 ? k - channel : STRIPE / 2;
+			count = k - channel < stripe ? k - channel : stripe;
 			blocks = ork_div_up(count, CHANNELS);
-			for (i = 0; i < form->kernels; i++) {
-				const void *from = channels;
-
-				if (column + i >= n)
-					memset(channels, 0, blocks * part);
-				else if (b->element == packed && count % CHANNELS == 0)
-					from = element_at(b, column + i, channel);
-				else
-					load_channels(channels, form, b, column + i, channel, count, blocks * CHANNELS);
-				put_column(to + i * part, from, blocks, part);
-			}
+			for (i = 0; i < form->kernels && column + i < n; i++)
+				put_column(to + i * part,
+					   column_channels(channels, form, b, b->element == packed, column + i, channel,
+							   count, blocks), blocks, part);
+			memset(channels, 0, sizeof(channels));
+			for (; i < form->kernels; i++)
+				put_column(to + i * part, channels, blocks, part);
 		}
 	}
 }

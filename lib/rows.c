@@ -5,9 +5,10 @@
 #include "square.h"
 
 #define LINE	64
+#define ALIGNED	__attribute__((aligned(LINE)))
 /* Of a line of each row that is read next, and lines that a row of the result gets at a time. */
 #define AHEAD	128
-#define DEPTH	4
+#define DEPTH	8
 
 void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride, size_t row, size_t rows)
 {
@@ -30,27 +31,29 @@ void ork_gather_rows(void *to, size_t padded, const void *from, size_t from_stri
 		memset((char *)to + i * padded + row, 0, padded - row);
 }
 
-/* A tile is as many rows as a line has elements. It is turned in a buffer, so that both sides move whole lines. */
-static inline void transpose_tile(char tile[LINE][LINE], const char *from, size_t pitch, uint32_t bytes)
-{
-	uint32_t side = ORK_SQUARE / bytes, row, at, i;
+#define ALWAYS_INLINE	inline __attribute__((always_inline))
 
-	for (row = 0; row < LINE / bytes; row += side) {
-		for (i = 0; i < side; i++)
-			__builtin_prefetch(from + (row + i) * pitch + AHEAD, 0, 2);
-		for (at = 0; at < LINE; at += ORK_SQUARE)
-			ork_square(tile[at / bytes] + row * bytes, LINE, from + row * pitch + at, pitch, bytes);
+/*
+ * A tile is as many rows as a line has elements. It is copied near, turned and copied out: whole
+ * lines move, and lines a power of two apart do not drive each other from the cache meanwhile.
+ */
+static ALWAYS_INLINE void transpose_tile(char *to, size_t to_pitch, const char *from, size_t pitch,
+					 const uint32_t bytes)
+{
+	const uint32_t side = ORK_SQUARE / bytes, lines = LINE / bytes;
+	char near[LINE][LINE] ALIGNED, turned[LINE][LINE] ALIGNED;
+	uint32_t row, at, i;
+
+	for (i = 0; i < lines; i++) {
+		memcpy(near[i], from + i * pitch, LINE);
+		__builtin_prefetch(from + i * pitch + AHEAD, 0, 2);
+		__builtin_prefetch(to + (lines + i) * to_pitch, 1);
 	}
-}
-
-static inline void transpose_full(char *to, size_t to_pitch, const char *from, size_t pitch, uint32_t bytes)
-{
-	char tile[LINE][LINE] __attribute__((aligned(LINE)));
-	uint32_t i;
-
-	transpose_tile(tile, from, pitch, bytes);
-	for (i = 0; i < LINE / bytes; i++)
-		memcpy(to + i * to_pitch, tile[i], LINE);
+	for (row = 0; row < lines; row += side)
+		for (at = 0; at < LINE; at += ORK_SQUARE)
+			ork_square(turned[at / bytes] + row * bytes, LINE, near[row] + at, LINE, bytes);
+	for (i = 0; i < lines; i++)
+		memcpy(to + i * to_pitch, turned[i], LINE);
 }
 
 static void transpose_part(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows, size_t columns,
@@ -63,8 +66,8 @@ static void transpose_part(char *to, size_t to_pitch, const char *from, size_t p
 			memcpy(to + column * to_pitch + row * bytes, from + row * pitch + column * bytes, bytes);
 }
 
-static inline __attribute__((always_inline)) void transpose(char *to, size_t to_pitch, const char *from, size_t pitch,
-							    size_t rows, size_t columns, const uint32_t bytes)
+static ALWAYS_INLINE void transpose(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows,
+				    size_t columns, const uint32_t bytes)
 {
 	const size_t side = LINE / bytes;
 	size_t strip, row, column, height, width;
@@ -78,7 +81,7 @@ static inline __attribute__((always_inline)) void transpose(char *to, size_t to_
 				height = rows - row < side ? rows - row : side;
 				width = columns - column < side ? columns - column : side;
 				if (height == side && width == side)
-					transpose_full(there, to_pitch, here, pitch, bytes);
+					transpose_tile(there, to_pitch, here, pitch, bytes);
 				else
 					transpose_part(there, to_pitch, here, pitch, height, width, bytes);
 			}

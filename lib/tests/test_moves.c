@@ -347,7 +347,8 @@ static void rows_are_copied_between_any_strides(void)
 
 	for (i = 0; i < 500; i++) {
 		size_t row = random_in(&random, 1, 300), rows = random_in(&random, 1, 9);
-		size_t from_stride = row + random_in(&random, 0, 2) * 13, to_stride = row + random_in(&random, 0, 2) * 17;
+		size_t from_stride = row + random_in(&random, 0, 2) * 13;
+		size_t to_stride = row + random_in(&random, 0, 2) * 17;
 		size_t size = (rows - 1) * to_stride + row;
 		struct guarded to = guarded_new(size, i % 8);
 		uint8_t *from = random_bytes(&random, (rows - 1) * from_stride + row), *expected = malloc(size);
