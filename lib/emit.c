@@ -8,6 +8,7 @@
  * matrix products of the ork-driver project); sizes follow from the tile. A and C are row-major: a
  * cube of width 1 whose rows lie a stride apart.
  */
+#include <string.h>
 #include "ork_private.h"
 
 /* Written as zero by every known stream, described nowhere. */
@@ -228,14 +229,15 @@ static inline uint64_t *put_stages(uint64_t *word, const struct tile *tile)
 	return put_zeros(word, ORK_DPU_LUT_ACCESS_CFG, ORK_DPU_LUT_LO_SLOPE_SHIFT);
 }
 
-static void put_program(uint64_t *word, const struct tile *tile)
+/* Not inline: a copy of a program whose size compilers know becomes a slow string instruction. */
+static __attribute__((noinline)) uint64_t *put_program(uint64_t *word, const struct tile *tile)
 {
 	word = put_head(word, tile);
 	word = put_sizes(word, tile);
 	word = put_input(word, tile);
 	word = put_core(word, tile);
 	word = put_output(word, tile);
-	put_stages(word, tile);
+	return put_stages(word, tile);
 }
 
 /* The packed columns of a tile follow each other, as kernel groups do. */
@@ -250,10 +252,57 @@ static void locate(struct tile *tile, const struct ork_matmul_plan *plan, const 
 	tile->at.c += (program->slice * plan->desc.m + program->m) * at->c_stride + program->n * tile->type->out_bytes;
 }
 
+/* The last program: tiles of one shape differ in their addresses only, and most of a chain is of one shape. */
+struct pattern {
+	struct ork_program shape;
+	const uint64_t *words;		/* NULL: none yet */
+	size_t bytes;
+	uint32_t a, b, c;		/* words with addresses; 0: not looked for yet */
+};
+
+static bool fits(const struct pattern *pattern, const struct ork_program *program)
+{
+	return pattern->words && pattern->shape.channels == program->channels &&
+	       pattern->shape.rows == program->rows && pattern->shape.cols == program->cols;
+}
+
+static uint32_t find(const struct pattern *pattern, uint32_t reg)
+{
+	uint32_t i = 0;
+
+	while (ORK_REGCMD_REG(pattern->words[i]) != reg)
+		i++;
+	return i;
+}
+
+static void put_copy(uint64_t *words, struct pattern *pattern, const struct ork_operands *at)
+{
+	if (!pattern->a) {
+		pattern->a = find(pattern, ORK_CNA_FEATURE_DATA_ADDR);
+		pattern->b = find(pattern, ORK_CNA_DCOMP_ADDR0);
+		pattern->c = find(pattern, ORK_DPU_DST_BASE_ADDR);
+	}
+	memcpy(words, pattern->words, pattern->bytes);
+	put(words + pattern->a, ORK_CNA_FEATURE_DATA_ADDR, at->a);
+	put(words + pattern->b, ORK_CNA_DCOMP_ADDR0, at->b);
+	put(words + pattern->c, ORK_DPU_DST_BASE_ADDR, at->c);
+}
+
+static void put_tile(uint64_t *words, struct pattern *pattern, const struct tile *tile)
+{
+	if (fits(pattern, &tile->program))
+		put_copy(words, pattern, &tile->at);
+	else
+		pattern->bytes = (put_program(words, tile) - words) * sizeof(*words);
+	pattern->shape = tile->program;
+	pattern->words = words;
+}
+
 int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan, uint32_t core,
 		    const struct ork_operands *operands)
 {
 	struct tile tile = { .type = ork_plan_type(plan), .desc = &plan->desc };
+	struct pattern pattern = { .words = NULL };
 	uint64_t *words;
 	uint32_t i;
 
@@ -263,7 +312,7 @@ int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan,
 		ork_chain_begin(chain);
 		words = ork_chain_reserve(chain, ORK_MATMUL_REGISTERS);
 		if (words)
-			put_program(words, &tile);
+			put_tile(words, &pattern, &tile);
 		ork_chain_end(chain, ENABLE);
 	}
 	return chain->error;
