@@ -230,7 +230,7 @@ static int place_in_staging(struct ork_matmul *matmul, struct ork_bo **staging, 
 	return ret;
 }
 
-/* What fills A's rows up is zero since the staging was made, and nobody writes it. */
+/* What fills the rows of a transposed A up is zero since the staging was made, and nobody writes it. */
 static void gather(struct ork_matmul *matmul, const struct place *a)
 {
 	const struct ork_matmul_desc *desc = &matmul->plan.desc;
@@ -239,7 +239,7 @@ static void gather(struct ork_matmul *matmul, const struct place *a)
 	if (desc->a_transposed)
 		ork_transpose(a->bo->data, a->stride / bytes, a->data, desc->lda, desc->k, desc->m, (uint32_t)bytes);
 	else
-		ork_copy_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
+		ork_gather_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 
