@@ -151,6 +151,17 @@ void ork_syncobj_destroy(struct ork *ork, uint32_t handle)
 	ork->backend->syncobj_destroy(ork->dev, handle);
 }
 
+int ork_syncobj_export(struct ork *ork, uint32_t handle, int *fd)
+{
+	int ret = -EOPNOTSUPP;
+
+	*fd = -1;
+	if (!ork->backend->syncobj_export)
+		return ork_fail(ork, ret, "%s has no sync_files", ork->name);
+	ret = ork->backend->syncobj_export(ork->dev, handle, fd);
+	return ret ? ork_fail(ork, ret, "exporting syncobj %u: %s", handle, strerror(-ret)) : 0;
+}
+
 int ork_submit(struct ork *ork, const struct drm_ork_submit *submit)
 {
 	int ret = ork->backend->submit(ork->dev, submit);

@@ -93,6 +93,11 @@ static void kernel_syncobj_destroy(void *dev, uint32_t handle)
 	drmSyncobjDestroy(fd_of(dev), handle);
 }
 
+static int kernel_syncobj_export(void *dev, uint32_t handle, int *fd)
+{
+	return drmSyncobjExportSyncFile(fd_of(dev), handle, fd) ? -errno : 0;
+}
+
 static const struct ork_backend kernel_backend = {
 	.version = ORK_BACKEND_VERSION,
 	.close = kernel_close,
@@ -104,6 +109,7 @@ static const struct ork_backend kernel_backend = {
 	.wait = kernel_wait,
 	.syncobj_create = kernel_syncobj_create,
 	.syncobj_destroy = kernel_syncobj_destroy,
+	.syncobj_export = kernel_syncobj_export,
 };
 
 /* 0, -ENOTSUP if @fd is another driver's or nothing of DRM's, -EPROTO. */

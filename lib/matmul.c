@@ -652,6 +652,14 @@ int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns)
 	return ret;
 }
 
+int ork_matmul_export(struct ork_matmul *matmul, int *fd)
+{
+	*fd = -1;
+	if (!matmul->in_flight)
+		return ork_fail(matmul->ork, -EINVAL, "nothing was started");
+	return ork_syncobj_export(matmul->ork, matmul->syncobj, fd);
+}
+
 int ork_matmul_run(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 		   const struct ork_matrix *c)
 {

@@ -163,6 +163,15 @@ int ork_chain_task(const struct ork_chain *chain, struct drm_ork_task *task);
 int ork_syncobj_create(struct ork *ork, uint32_t *handle);
 void ork_syncobj_destroy(struct ork *ork, uint32_t handle);
 
+/**
+ * ork_syncobj_export - a syncobj's fence as a sync_file
+ * @fd: out: a descriptor, readable for poll() when the fence has signalled; the caller closes it. -1 on failure
+ *
+ * It may be waited for in other processes, and outlives the device. Returns -EOPNOTSUPP on the model, -EINVAL if the
+ * syncobj has no fence yet, -ENOENT, -EMFILE.
+ */
+int ork_syncobj_export(struct ork *ork, uint32_t handle, int *fd);
+
 /** ork_submit - DRM_IOCTL_ORK_SUBMIT; the structure and its errors are described in drm/ork_drm.h */
 int ork_submit(struct ork *ork, const struct drm_ork_submit *submit);
 
@@ -357,6 +366,16 @@ int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, stru
  * Returns as ork_wait(), -EINVAL if nothing was started. After -ETIME it can be waited for again.
  */
 int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns);
+
+/**
+ * ork_matmul_export - the end of what was started, as a sync_file
+ * @fd: out: as of ork_syncobj_export()
+ *
+ * When it is readable the NPU is done, and ork_matmul_wait() does not block; only that brings a C that is not in
+ * place to where it belongs. To look without one, wait with a @timeout_ns of 0. Returns as ork_syncobj_export(), or
+ * -EINVAL if nothing was started.
+ */
+int ork_matmul_export(struct ork_matmul *matmul, int *fd);
 
 /** ork_matmul_run - start, and wait for ever */
 int ork_matmul_run(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,

@@ -10,7 +10,7 @@
 #include <drm/ork_drm.h>
 
 /* Raised with every change of this structure. */
-#define ORK_BACKEND_VERSION	1
+#define ORK_BACKEND_VERSION	2
 
 struct ork_backend {
 	uint32_t version;		/* ORK_BACKEND_VERSION */
@@ -23,6 +23,8 @@ struct ork_backend {
 	int (*wait)(void *dev, struct drm_ork_wait *wait);
 	int (*syncobj_create)(void *dev, uint32_t *handle);
 	void (*syncobj_destroy)(void *dev, uint32_t handle);
+	/* The fence that a syncobj has now, as a sync_file; NULL: there are no such files here. */
+	int (*syncobj_export)(void *dev, uint32_t handle, int *fd);
 };
 
 /*

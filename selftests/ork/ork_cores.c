@@ -4,6 +4,7 @@
  * library and board.
  */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,6 +403,28 @@ static void check_maintained(struct __test_metadata *_metadata, FIXTURE_DATA(cor
 	/* And none was forgotten. */
 	EXPECT_LE(written(&first), maintained(&first));
 	EXPECT_LE(written(&warm), maintained(&warm));
+	work_destroy(&work);
+}
+
+/* The model has no files to wait for, and says so. */
+TEST_F(cores, product_can_be_waited_for_by_its_sync_file)
+{
+	bool model = !strcmp(ork_name(self->ork), "model");
+	struct pollfd file = { .events = POLLIN };
+	struct ork_matrix a = { 0 }, c = { 0 };
+	struct work work;
+
+	ASSERT_EQ(0, work_create(self->ork, &work, &shapes[0], 0, ORK_SYNC_LIVE));
+	a.bo = work.a;
+	c.bo = work.c;
+	EXPECT_EQ(-EINVAL, ork_matmul_export(work.matmul, &file.fd));
+	EXPECT_EQ(-1, file.fd);
+	ASSERT_EQ(0, ork_matmul_start(work.matmul, &a, work.b, &c));
+	EXPECT_EQ(model ? -EOPNOTSUPP : 0, ork_matmul_export(work.matmul, &file.fd));
+	EXPECT_EQ(!model, poll(&file, 1, model ? 0 : -1));
+	EXPECT_EQ(0, ork_matmul_wait(work.matmul, model ? INT64_MAX : 0));
+	close(file.fd);
+	EXPECT_EQ(-EINVAL, ork_matmul_export(work.matmul, &file.fd));
 	work_destroy(&work);
 }
 
