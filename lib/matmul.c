@@ -465,7 +465,7 @@ static void name_b(struct ork_matmul *matmul, uint32_t core, const struct ork_we
 	uint32_t bytes = b->type->in_bytes, flags = b->dirty ? DRM_ORK_EXTENT_READ : DRM_ORK_EXTENT_NO_SYNC;
 	uint64_t first = matmul->plan.n_begin[core], columns = matmul->plan.n_end[core] - first;
 	uint64_t slice = (uint64_t)layout->slice * layout->n * bytes, part = (uint64_t)layout->slice * bytes;
-	uint64_t last = (uint64_t)ork_slice_channels(layout, layout->slices - 1) * bytes;
+	uint64_t last = (uint64_t)ork_slice_channels(layout->k, layout->slice, layout->slices - 1) * bytes;
 	struct ork_range range = { first * part, columns * part, slice, layout->slices - 1 };
 
 	if (range.rows)

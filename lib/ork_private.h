@@ -66,9 +66,12 @@ struct ork_weights_layout {
 int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n, struct ork_weights_layout *layout,
 		       char *reason, size_t size);
 
-static inline uint32_t ork_slice_channels(const struct ork_weights_layout *layout, uint32_t slice)
+/* Channels of slice @index, of @k in slices of @slice. */
+static inline uint32_t ork_slice_channels(uint32_t k, uint32_t slice, uint32_t index)
 {
-	return slice + 1 < layout->slices ? layout->slice : layout->k - slice * layout->slice;
+	uint32_t left = k - index * slice;
+
+	return left < slice ? left : slice;
 }
 
 /*

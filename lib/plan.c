@@ -218,12 +218,9 @@ const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan)
 	return plan->k_slices > 1 ? &types[type->sum] : type;
 }
 
-static struct ork_weights_layout layout_of(const struct ork_matmul_plan *plan)
+static uint32_t channels_of(const struct ork_matmul_plan *plan, uint32_t slice)
 {
-	return (struct ork_weights_layout) {
-		.k = plan->k_padded, .n = plan->n_padded, .slices = plan->k_slices, .slice = plan->k_slice,
-		.bytes = plan->weight_bytes,
-	};
+	return ork_slice_channels(plan->k_padded, plan->k_slice, slice);
 }
 
 static int lay_out(struct ork_matmul_plan *plan, const struct ork_type_info *type)
@@ -304,10 +301,9 @@ static bool has_narrow_program(const struct ork_matmul_plan *plan)
 /* Rows that programs of every slice may have. */
 static uint32_t rows_of_all(const struct ork_matmul_plan *plan, const struct ork_type_info *type)
 {
-	struct ork_weights_layout layout = layout_of(plan);
 	bool narrow = has_narrow_program(plan);
-	uint32_t first = rows_limit(type, ork_slice_channels(&layout, 0), narrow);
-	uint32_t last = rows_limit(type, ork_slice_channels(&layout, layout.slices - 1), narrow);
+	uint32_t first = rows_limit(type, channels_of(plan, 0), narrow);
+	uint32_t last = rows_limit(type, channels_of(plan, plan->k_slices - 1), narrow);
 
 	return (uint32_t)smaller(first, last);
 }
@@ -372,12 +368,11 @@ void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_
 {
 	const struct ork_type_info *type = ork_plan_type(plan);
 	uint32_t m_tiles = (uint32_t)ork_div_up(plan->desc.m, plan->m_tile);
-	struct ork_weights_layout layout = layout_of(plan);
 	uint32_t tile = index / m_tiles;
 
 	program->slice = tile % plan->k_slices;
 	program->k = program->slice * plan->k_slice;
-	program->channels = ork_slice_channels(&layout, program->slice);
+	program->channels = channels_of(plan, program->slice);
 	program->m = index % m_tiles * plan->m_tile;
 	program->rows = (uint32_t)smaller(plan->m_tile, plan->desc.m - program->m);
 	program->n = plan->n_begin[core] + tile / plan->k_slices * plan->n_tile;
@@ -393,12 +388,11 @@ void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_
 /* Bytes from the start of @rows rows to behind what the programs of their slices may fetch. */
 static uint64_t fetched(const struct ork_matmul_plan *plan, uint32_t rows, uint64_t stride)
 {
-	struct ork_weights_layout layout = layout_of(plan);
 	uint32_t bytes = ork_plan_type(plan)->in_bytes, slice;
 	uint64_t end = 0;
 
 	for (slice = 0; slice < plan->k_slices; slice++) {
-		uint64_t row = (uint64_t)ork_slice_channels(&layout, slice) * bytes;
+		uint64_t row = (uint64_t)channels_of(plan, slice) * bytes;
 		uint64_t window = ork_round_up((rows - 1) * stride + row, ORK_CBUF_BANK_BYTES);
 
 		end = larger(end, (uint64_t)slice * plan->k_slice * bytes + window);

@@ -16,4 +16,9 @@ static inline uint32_t random_in(uint64_t *state, uint32_t first, uint32_t last)
 	return first + next_random(state) % (last - first + 1);
 }
 
+static inline uint32_t round_up(uint32_t value, uint32_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
 #endif

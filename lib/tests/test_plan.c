@@ -128,11 +128,6 @@ struct rectangle {
 	uint32_t m, rows, n, cols, slice, channels;
 };
 
-static uint32_t round_up(uint32_t value, uint32_t step)
-{
-	return (value + step - 1) / step * step;
-}
-
 /* What follows from a shape: blocks of 32 channels, kernel groups, and rows that one program may take. */
 static void derive(struct sample *s)
 {

@@ -24,11 +24,6 @@ static uint16_t element(uint32_t k, uint32_t n)
 	return (uint16_t)(k * 251 + n * 7 + 1);
 }
 
-static uint32_t round_up(uint32_t value, uint32_t step)
-{
-	return (value + step - 1) / step * step;
-}
-
 /* Rows of over 4096 bytes are cut into slices of 2048 bytes, each packed by itself. */
 static uint64_t packed_index(const struct shape *s, uint32_t k, uint32_t n)
 {

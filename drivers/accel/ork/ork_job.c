@@ -89,11 +89,7 @@ static void ork_job_put_objects(struct ork_job *job)
 	for (i = 0; i < job->num_bos; i++)
 		ork_mapping_put(job->bos[i].mapping);
 	kvfree(job->bos);
-	job->bos = NULL;
-	job->num_bos = 0;
 	ork_extents_put(job->extents, job->num_extents);
-	job->extents = NULL;
-	job->num_extents = 0;
 }
 
 static void ork_job_release(struct kref *ref)

@@ -12,7 +12,6 @@ struct drm_device;
 struct drm_file;
 struct ork_bo;
 struct ork_dependency;
-struct ork_device;
 struct ork_extent;
 struct ork_fence;
 struct ork_file;
