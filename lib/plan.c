@@ -136,17 +136,18 @@ int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n,
 {
 	uint64_t k_padded = ork_round_up(k, K_STEP), n_padded = ork_round_up(n, type->kernels);
 
-	*layout = (struct ork_weights_layout) { .bytes = k_padded * type->in_bytes * n_padded };
+	*layout = (struct ork_weights_layout) { .bytes = 0 };
 	if (!k || !n) {
 		snprintf(reason, size, "%s = 0; must be at least 1", k ? "n" : "k");
 		return -EINVAL;
 	}
-	if (k_padded * n_padded > UINT32_MAX / type->in_bytes) {
+	if (k_padded > UINT32_MAX / type->in_bytes / n_padded) {
 		snprintf(reason, size, "k = %u, n = %u; B must be less than 4 GiB", k, n);
 		return -EINVAL;
 	}
 	layout->k = (uint32_t)k_padded;
 	layout->n = (uint32_t)n_padded;
+	layout->bytes = k_padded * n_padded * type->in_bytes;
 	layout->slice = layout->k * type->in_bytes <= K_BYTES_LIMIT ? layout->k : K_BYTES_SLICE / type->in_bytes;
 	layout->slices = (uint32_t)ork_div_up(layout->k, layout->slice);
 	return 0;
