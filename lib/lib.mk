@@ -37,7 +37,7 @@ $(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
 
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
-LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_moves test_weights test_extents test_matmul)
+LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_moves test_weights test_extents test_matmul test_parts)
 UNIT_TESTS += $(LIB_TESTS)
 
 $(B)/lib/san/%.o: lib/%.c
@@ -49,5 +49,5 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 	@mkdir -p $(@D)
 	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
 
-$(B)/lib/tests/test_matmul: | $(B)/lib/libork-model.so.0
+$(B)/lib/tests/test_matmul $(B)/lib/tests/test_parts: | $(B)/lib/libork-model.so.0
 endif

@@ -26,6 +26,23 @@ static int allocate(struct ork_matmul *matmul)
 	return ret ? ret : ork_syncobj_create(matmul->ork, &matmul->syncobj);
 }
 
+/* Of the product, or of as many of its rows as chains can have. */
+static int make_plan(struct ork_matmul *matmul, const struct ork_matmul_desc *desc)
+{
+	struct ork_matmul_plan *plan = &matmul->plan;
+	int ret = ork_matmul_plan(&matmul->ork->info, desc, plan);
+	struct ork_matmul_desc part;
+
+	matmul->desc = part = plan->desc;
+	if (ret == -E2BIG && ork_plan_rows(plan)) {
+		part.m = ork_plan_rows(plan);
+		ret = ork_matmul_plan(&matmul->ork->info, &part, plan);
+	}
+	matmul->part_rows = part.m;
+	matmul->m_tile = plan->m_tile;
+	return ret;
+}
+
 int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struct ork_matmul **out)
 {
 	struct ork_matmul *matmul;
@@ -39,7 +56,7 @@ int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struc
 	matmul->ork = ork;
 	matmul->type = ork_type_info(desc->type);
 	begin = ork_profile_begin(ork);
-	ret = ork_matmul_plan(&ork->info, desc, &matmul->plan);
+	ret = make_plan(matmul, desc);
 	ork_profile_end(ork, ORK_PHASE_PLAN, begin, 0);
 	if (ret)
 		ork_fail(ork, ret, "product: %s", matmul->plan.reason);
@@ -50,20 +67,6 @@ int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struc
 	else
 		*out = matmul;
 	return ret;
-}
-
-void ork_matmul_destroy(struct ork_matmul *matmul)
-{
-	if (!matmul)
-		return;
-	if (matmul->in_flight)
-		ork_matmul_wait(matmul, INT64_MAX);
-	if (matmul->syncobj)
-		ork_syncobj_destroy(matmul->ork, matmul->syncobj);
-	ork_bo_destroy(matmul->a_staging);
-	ork_bo_destroy(matmul->c_staging);
-	ork_bo_destroy(matmul->chains);
-	free(matmul);
 }
 
 const struct ork_matmul_plan *ork_matmul_get_plan(const struct ork_matmul *matmul)
@@ -133,47 +136,119 @@ static int submit(struct ork_matmul *matmul)
 	return 0;
 }
 
-int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
-		     const struct ork_matrix *c)
+/* The chains of a part of other rows are others. */
+static int plan_part(struct ork_matmul *matmul, uint32_t rows)
 {
-	struct ork_place a_place, c_place;
+	struct ork_matmul_desc desc = matmul->desc;
 	int ret;
 
-	if (matmul->in_flight)
-		return ork_fail(matmul->ork, -EBUSY, "the product is in flight already; wait for it first");
-	ret = ork_product_place(matmul, a, b, c, &a_place, &c_place);
+	if (matmul->plan.desc.m == rows)
+		return 0;
+	desc.m = rows;
+	matmul->emitted.a = 0;
+	ret = ork_matmul_plan(&matmul->ork->info, &desc, &matmul->plan);
+	return ret ? ork_fail(matmul->ork, ret, "part of a product: %s", matmul->plan.reason) : 0;
+}
+
+static int start_part(struct ork_matmul *matmul)
+{
+	uint32_t left = matmul->desc.m - matmul->row;
+	struct ork_weights *b = matmul->call.b;
+	struct ork_place a;
+	int ret;
+
+	ret = plan_part(matmul, left < matmul->rows ? left : matmul->rows);
 	if (!ret)
-		ret = emit_if_moved(matmul, &a_place, b, &c_place);
+		ret = ork_product_place(matmul, &a, &matmul->c);
+	if (!ret)
+		ret = emit_if_moved(matmul, &a, b, &matmul->c);
 	if (ret)
 		return ret;
-	ork_product_name(matmul, &a_place, b, &c_place);
+	ork_product_name(matmul, &a, b, &matmul->c);
 	ret = submit(matmul);
 	if (ret)
 		return ret;
 	if (matmul->ork->profiling)
-		ork_product_count_bytes(matmul, &a_place, b);
+		ork_product_count_bytes(matmul, &a, b);
 	matmul->chains_dirty = false;
 	b->dirty = false;
-	matmul->c = c_place;
 	matmul->in_flight = true;
 	return 0;
 }
 
+int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
+		     const struct ork_matrix *c)
+{
+	int ret;
+
+	if (matmul->in_flight)
+		return ork_fail(matmul->ork, -EBUSY, "the product is in flight already; wait for it first");
+	matmul->call.a = *a;
+	matmul->call.b = b;
+	matmul->call.c = *c;
+	matmul->row = 0;
+	ret = ork_product_check(matmul);
+	if (!ret)
+		ret = start_part(matmul);
+	if (!ret)
+		ork_profile_count_product(matmul->ork);
+	return ret;
+}
+
+static int wait_for_part(struct ork_matmul *matmul, int64_t timeout_ns)
+{
+	uint64_t begin = ork_profile_begin(matmul->ork), busy_ns = 0;
+	int ret = ork_wait(matmul->ork, matmul->syncobj, 0, timeout_ns, &busy_ns);
+
+	ork_profile_end(matmul->ork, ORK_PHASE_WAIT, begin, 0);
+	matmul->in_flight = ret == -ETIME;
+	ork_profile_after_wait(matmul->ork, !matmul->in_flight, busy_ns);
+	if (ret)
+		return ret;
+	if (matmul->c.data)
+		ork_product_copy_back(matmul);
+	matmul->row += matmul->plan.desc.m;
+	return 0;
+}
+
+/* Of a time that began at @begin. */
+static int64_t time_left(int64_t timeout_ns, uint64_t begin)
+{
+	int64_t passed = (int64_t)(ork_now() - begin);
+
+	if (timeout_ns == INT64_MAX)
+		return timeout_ns;
+	return timeout_ns > passed ? timeout_ns - passed : 0;
+}
+
 int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns)
 {
-	uint64_t begin, busy_ns = 0;
+	uint64_t begin = ork_now();
 	int ret;
 
 	if (!matmul->in_flight)
 		return ork_fail(matmul->ork, -EINVAL, "nothing was started");
-	begin = ork_profile_begin(matmul->ork);
-	ret = ork_wait(matmul->ork, matmul->syncobj, 0, timeout_ns, &busy_ns);
-	ork_profile_end(matmul->ork, ORK_PHASE_WAIT, begin, 0);
-	matmul->in_flight = ret == -ETIME;
-	ork_profile_after_wait(matmul->ork, !matmul->in_flight, busy_ns);
-	if (!ret && matmul->c.data)
-		ork_product_copy_back(matmul);
+	ret = wait_for_part(matmul, timeout_ns);
+	while (!ret && matmul->row < matmul->desc.m) {
+		ret = start_part(matmul);
+		if (!ret)
+			ret = wait_for_part(matmul, time_left(timeout_ns, begin));
+	}
 	return ret;
+}
+
+void ork_matmul_destroy(struct ork_matmul *matmul)
+{
+	if (!matmul)
+		return;
+	if (matmul->in_flight)
+		wait_for_part(matmul, INT64_MAX);
+	if (matmul->syncobj)
+		ork_syncobj_destroy(matmul->ork, matmul->syncobj);
+	ork_bo_destroy(matmul->a_staging);
+	ork_bo_destroy(matmul->c_staging);
+	ork_bo_destroy(matmul->chains);
+	free(matmul);
 }
 
 int ork_matmul_export(struct ork_matmul *matmul, int *fd)

@@ -4,6 +4,8 @@
 #include "moves.h"
 #include "product.h"
 
+/* --- checks ----------------------------------------------------------------------------------- */
+
 static int check_matrix(struct ork *ork, char which, const struct ork_matrix *matrix)
 {
 	if (matrix->flags & ~ORK_CPU_CLEAN)
@@ -32,50 +34,9 @@ static int check_in_object(struct ork *ork, char which, const struct ork_place *
 			(unsigned long long)bytes, (unsigned long long)own->offset, (unsigned long long)size);
 }
 
-/*
- * Where the NPU finds a matrix. @own: as the caller has it, save for the object; @staged: as the library
- * would have it; @direct: the programs can reach the former if it is aligned to @align bytes.
- */
-static int find_place(struct ork_matmul *matmul, char which, const struct ork_matrix *matrix, struct ork_place own,
-		      const struct ork_place *staged, bool direct, uint32_t align, struct ork_place *place)
-{
-	uint32_t element = which == 'A' ? matmul->type->in_bytes : matmul->type->out_bytes;
-	int ret = check_matrix(matmul->ork, which, matrix);
-
-	own.bo = matrix->bo;
-	own.offset = matrix->offset;
-	own.clean = matrix->flags & ORK_CPU_CLEAN;
-	if (!ret && own.bo)
-		ret = check_in_object(matmul->ork, which, &own, element);
-	if (ret)
-		return ret;
-	*place = *staged;
-	if (!own.bo)
-		place->data = matrix->data;
-	else if (direct && own.offset % align == 0)
-		*place = own;
-	else
-		place->data = (char *)own.bo->data + own.offset;
-	return 0;
-}
-
-static int find_a(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_place *place)
-{
-	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint64_t bytes = matmul->type->in_bytes, row = plan->k_padded * bytes;
-	struct ork_place own = { .row = plan->desc.k * bytes, .stride = plan->desc.lda * bytes, .rows = plan->desc.m };
-	struct ork_place staged = { .row = row, .stride = row, .rows = plan->desc.m };
-
-	if (plan->desc.a_transposed) {
-		own.row = plan->desc.m * bytes;
-		own.rows = plan->desc.k;
-	}
-	return find_place(matmul, 'A', a, own, &staged, plan->a_direct, ORK_ATOM_BYTES, place);
-}
-
 static int check_b(struct ork_matmul *matmul, const struct ork_weights *b)
 {
-	const struct ork_matmul_desc *desc = &matmul->plan.desc;
+	const struct ork_matmul_desc *desc = &matmul->desc;
 
 	if (b->ork != matmul->ork)
 		return ork_fail(matmul->ork, -EINVAL, "B belongs to another device");
@@ -87,29 +48,158 @@ static int check_b(struct ork_matmul *matmul, const struct ork_weights *b)
 	return 0;
 }
 
-/*
- * Cores write, and the driver maintains, whole lines of C: half a line would be lost to whoever has
- * the other half. What is staged the CPU reads only: it has no dirty line.
- */
-static int find_c(struct ork_matmul *matmul, const struct ork_matrix *c, struct ork_place *place)
-{
-	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint32_t line = matmul->ork->info.cache_line;
-	uint64_t bytes = matmul->type->out_bytes;
-	uint64_t row = ork_round_up((uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes, line);
-	struct ork_place own = { .row = plan->desc.n * bytes, .stride = plan->desc.ldc * bytes, .rows = plan->desc.m };
-	struct ork_place staged = { .row = row, .stride = row, .rows = plan->desc.m * plan->k_slices, .clean = true };
+/* --- rows of A and C -------------------------------------------------------------------------- */
 
-	return find_place(matmul, 'C', c, own, &staged, plan->c_direct, line, place);
+/* As the caller has them: @rows from row @first on. */
+static struct ork_place own_a(const struct ork_matmul *matmul, uint32_t first, uint32_t rows)
+{
+	const struct ork_matmul_desc *desc = &matmul->desc;
+	const struct ork_matrix *a = &matmul->call.a;
+	uint64_t bytes = matmul->type->in_bytes, stride = desc->lda * bytes;
+
+	if (desc->a_transposed)
+		return (struct ork_place) {
+			.bo = a->bo, .offset = a->offset + first * bytes, .row = rows * bytes, .stride = stride,
+			.rows = desc->k,
+		};
+	return (struct ork_place) {
+		.bo = a->bo, .offset = a->offset + first * stride, .row = desc->k * bytes, .stride = stride,
+		.rows = rows, .clean = a->flags & ORK_CPU_CLEAN,
+	};
 }
 
-static int place_in_staging(struct ork_matmul *matmul, struct ork_bo **staging, struct ork_place *place)
+static struct ork_place own_c(const struct ork_matmul *matmul, uint32_t first, uint32_t rows)
 {
-	int ret = 0;
+	const struct ork_matmul_desc *desc = &matmul->desc;
+	const struct ork_matrix *c = &matmul->call.c;
+	uint64_t bytes = matmul->type->out_bytes, stride = desc->ldc * bytes;
 
-	if (!*staging)
-		ret = ork_bo_create(matmul->ork, ork_place_span(place), 0, staging);
-	place->bo = *staging;
+	return (struct ork_place) {
+		.bo = c->bo, .offset = c->offset + first * stride, .row = desc->n * bytes, .stride = stride,
+		.rows = rows, .clean = c->flags & ORK_CPU_CLEAN,
+	};
+}
+
+/* As the library has them where the programs cannot reach the caller's. */
+static struct ork_place staged_a(const struct ork_matmul *matmul, uint32_t rows)
+{
+	uint64_t row = (uint64_t)matmul->plan.k_padded * matmul->type->in_bytes;
+
+	return (struct ork_place) { .bo = matmul->a_staging, .row = row, .stride = row, .rows = rows };
+}
+
+/*
+ * Cores write, and the driver maintains, whole lines of C: half a line would be lost to whoever has
+ * the other half. The CPU only reads it: it has no dirty line.
+ */
+static struct ork_place staged_c(const struct ork_matmul *matmul, uint32_t rows)
+{
+	const struct ork_matmul_plan *plan = &matmul->plan;
+	uint64_t row = ork_round_up((uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes,
+				    matmul->ork->info.cache_line);
+
+	return (struct ork_place) {
+		.bo = matmul->c_staging, .row = row, .stride = row, .rows = rows * plan->k_slices, .clean = true,
+	};
+}
+
+static bool reaches_a(const struct ork_matmul *matmul, const struct ork_place *own)
+{
+	return own->bo && matmul->plan.a_direct && own->offset % ORK_ATOM_BYTES == 0;
+}
+
+static bool reaches_c(const struct ork_matmul *matmul, const struct ork_place *own)
+{
+	return own->bo && matmul->plan.c_direct && own->offset % matmul->ork->info.cache_line == 0;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* What staging a matrix has: whatever the product, its scratch stays small beside it. */
+#define STAGING_LIMIT	(64u << 20)
+
+/* Rows that are staged at a time, if @row is what one takes. */
+static uint32_t rows_staged(const struct ork_matmul *matmul, const struct ork_place *row)
+{
+	uint64_t rows = STAGING_LIMIT / (row->rows * row->stride);
+
+	if (rows >= matmul->part_rows)
+		return matmul->part_rows;
+	return rows ? (uint32_t)rows : 1;
+}
+
+static uint32_t rows_of_parts(const struct ork_matmul *matmul, const struct ork_place *a, const struct ork_place *c)
+{
+	struct ork_place a_row = staged_a(matmul, 1), c_row = staged_c(matmul, 1);
+	uint32_t rows = matmul->part_rows, limit;
+
+	limit = reaches_a(matmul, a) ? rows : rows_staged(matmul, &a_row);
+	rows = limit < rows ? limit : rows;
+	limit = reaches_c(matmul, c) ? rows : rows_staged(matmul, &c_row);
+	rows = limit < rows ? limit : rows;
+	if (rows < matmul->desc.m && rows > matmul->m_tile)
+		rows -= rows % matmul->m_tile;
+	return rows;
+}
+
+int ork_product_check(struct ork_matmul *matmul)
+{
+	struct ork_place a = own_a(matmul, 0, matmul->desc.m), c = own_c(matmul, 0, matmul->desc.m);
+	int ret = check_matrix(matmul->ork, 'A', &matmul->call.a);
+
+	if (!ret && a.bo)
+		ret = check_in_object(matmul->ork, 'A', &a, matmul->type->in_bytes);
+	if (!ret)
+		ret = check_b(matmul, matmul->call.b);
+	if (!ret)
+		ret = check_matrix(matmul->ork, 'C', &matmul->call.c);
+	if (!ret && c.bo)
+		ret = check_in_object(matmul->ork, 'C', &c, matmul->type->out_bytes);
+	if (!ret)
+		matmul->rows = rows_of_parts(matmul, &a, &c);
+	return ret;
+}
+
+/* --- staging ---------------------------------------------------------------------------------- */
+
+static char *data_of(const struct ork_matrix *matrix, const struct ork_place *own)
+{
+	return (char *)(own->bo ? own->bo->data : matrix->data) + own->offset;
+}
+
+/* Made once, for as many rows as are ever staged. @row: what one takes. */
+static int make_staging(struct ork_matmul *matmul, struct ork_bo **staging, const struct ork_place *row)
+{
+	if (*staging)
+		return 0;
+	return ork_bo_create(matmul->ork, rows_staged(matmul, row) * row->rows * row->stride, 0, staging);
+}
+
+static int place_a(struct ork_matmul *matmul, struct ork_place *place)
+{
+	struct ork_place own = own_a(matmul, matmul->row, matmul->plan.desc.m), row = staged_a(matmul, 1);
+	int ret;
+
+	*place = own;
+	if (reaches_a(matmul, &own))
+		return 0;
+	ret = make_staging(matmul, &matmul->a_staging, &row);
+	*place = staged_a(matmul, matmul->plan.desc.m);
+	place->data = data_of(&matmul->call.a, &own);
+	return ret;
+}
+
+static int place_c(struct ork_matmul *matmul, struct ork_place *place)
+{
+	struct ork_place own = own_c(matmul, matmul->row, matmul->plan.desc.m), row = staged_c(matmul, 1);
+	int ret;
+
+	*place = own;
+	if (reaches_c(matmul, &own))
+		return 0;
+	ret = make_staging(matmul, &matmul->c_staging, &row);
+	*place = staged_c(matmul, matmul->plan.desc.m);
+	place->data = data_of(&matmul->call.c, &own);
 	return ret;
 }
 
@@ -126,20 +216,13 @@ static void gather(struct ork_matmul *matmul, const struct ork_place *a)
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 
-int ork_product_place(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
-		      const struct ork_matrix *c, struct ork_place *a_place, struct ork_place *c_place)
+int ork_product_place(struct ork_matmul *matmul, struct ork_place *a, struct ork_place *c)
 {
-	int ret = find_a(matmul, a, a_place);
+	int ret = place_a(matmul, a);
 
 	if (!ret)
-		ret = check_b(matmul, b);
-	if (!ret)
-		ret = find_c(matmul, c, c_place);
-	if (!ret && a_place->data)
-		ret = place_in_staging(matmul, &matmul->a_staging, a_place);
-	if (!ret && c_place->data)
-		ret = place_in_staging(matmul, &matmul->c_staging, c_place);
-	if (!ret && a_place->data)
-		gather(matmul, a_place);
+		ret = place_c(matmul, c);
+	if (!ret && a->data)
+		gather(matmul, a);
 	return ret;
 }

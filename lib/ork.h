@@ -342,19 +342,27 @@ struct ork_matrix {
 /* A product that is run again and again: its plan, chains and scratch. */
 struct ork_matmul;
 
-/** ork_matmul_create - plan a product and allocate its chains. Errors as ork_matmul_plan(), -ENOMEM, -ENOSPC. */
+/**
+ * ork_matmul_create - plan a product and allocate its chains
+ *
+ * What the plan declines with -E2BIG runs as several submits, of as many rows each as chains have room for; so does
+ * one with more than 64 MiB of A or C to stage (struct ork_matrix), of fewer rows. The next begins in ork_matmul_wait()
+ * when the one before has ended. Errors as ork_matmul_plan() (-E2BIG only if one row has too many programs), -ENOMEM,
+ * -ENOSPC.
+ */
 int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struct ork_matmul **matmul);
 
 /** ork_matmul_destroy - free; one in flight is waited for. NULL is allowed. */
 void ork_matmul_destroy(struct ork_matmul *matmul);
 
+/** ork_matmul_get_plan - the plan, of the rows of one submit: at first of the first one, then of the last */
 const struct ork_matmul_plan *ork_matmul_get_plan(const struct ork_matmul *matmul);
 
 /**
  * ork_matmul_start - submit C = A * B; A, B and C must stay untouched until ork_matmul_wait()
  *
  * Chains are emitted anew only if an address changed since the last call. One submit, whatever the
- * number of cores. Returns -EINVAL (a matrix outside its object, misaligned, @b of another shape or
+ * number of cores (of several, see ork_matmul_create(), the first). Returns -EINVAL (a matrix outside its object, misaligned, @b of another shape or
  * type), -EOPNOTSUPP (flag), -EBUSY (one is in flight), and what ork_submit() gives.
  */
 int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
@@ -363,7 +371,9 @@ int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, stru
 /**
  * ork_matmul_wait - wait for what was started, at most @timeout_ns from now
  *
- * Returns as ork_wait(), -EINVAL if nothing was started. After -ETIME it can be waited for again.
+ * Returns as ork_wait(), -EINVAL if nothing was started. After -ETIME it can be waited for again. Of a product of
+ * several submits it starts those that are left, so it can return what ork_matmul_start() does; C is then written in
+ * part.
  */
 int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns);
 
@@ -372,7 +382,8 @@ int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns);
  * @fd: out: as of ork_syncobj_export()
  *
  * When it is readable the NPU is done, and ork_matmul_wait() does not block; only that brings a C that is not in
- * place to where it belongs. To look without one, wait with a @timeout_ns of 0. Returns as ork_syncobj_export(), or
+ * place to where it belongs. Of a product of several submits it is the end of the one in flight: wait with a
+ * @timeout_ns of 0, and after -ETIME export the next. To look without one, wait with a @timeout_ns of 0. Returns as ork_syncobj_export(), or
  * -EINVAL if nothing was started.
  */
 int ork_matmul_export(struct ork_matmul *matmul, int *fd);

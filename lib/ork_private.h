@@ -88,6 +88,9 @@ struct ork_program {
 	uint32_t grains;			/* rows fetched before computing starts */
 };
 
+/* Rows of C that one chain a core can compute, of a plan that may have failed with -E2BIG; 0: not even one tile. */
+uint32_t ork_plan_rows(const struct ork_matmul_plan *plan);
+
 /* What the programs of a plan compute: its own type, or with several slices of K what those are summed as. */
 const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan);
 
@@ -164,6 +167,7 @@ void ork_profile_end(struct ork *ork, enum ork_phase phase, uint64_t begin, uint
  * Around a product's submit and behind its wait: take in what the driver maintained. Nothing if
  * nothing is profiled.
  */
+void ork_profile_count_product(struct ork *ork);
 void ork_profile_before_submit(struct ork *ork);
 void ork_profile_after_submit(struct ork *ork);
 void ork_profile_after_wait(struct ork *ork, bool done, uint64_t busy_ns);

@@ -309,14 +309,30 @@ static uint32_t rows_of_all(const struct ork_matmul_plan *plan, const struct ork
 	return (uint32_t)smaller(first, last);
 }
 
+/* Programs of a core for one tile of rows. */
+static uint64_t programs_of_rows(const struct ork_matmul_plan *plan, uint32_t core)
+{
+	return plan->k_slices * ork_div_up(plan->n_end[core] - plan->n_begin[core], plan->n_tile);
+}
+
+uint32_t ork_plan_rows(const struct ork_matmul_plan *plan)
+{
+	uint64_t most = 0;
+	uint32_t core;
+
+	for (core = 0; core < plan->cores; core++)
+		most = larger(most, programs_of_rows(plan, core));
+	return (uint32_t)smaller(ORK_CHAIN_MAX_PROGRAMS / most * plan->m_tile, plan->desc.m);
+}
+
 static int count_programs(struct ork_matmul_plan *plan)
 {
-	uint64_t m_tiles = ork_div_up(plan->desc.m, plan->m_tile) * plan->k_slices;
+	uint64_t m_tiles = ork_div_up(plan->desc.m, plan->m_tile);
 	uint64_t programs;
 	uint32_t core;
 
 	for (core = 0; core < plan->cores; core++) {
-		programs = m_tiles * ork_div_up(plan->n_end[core] - plan->n_begin[core], plan->n_tile);
+		programs = m_tiles * programs_of_rows(plan, core);
 		if (programs > ORK_CHAIN_MAX_PROGRAMS)
 			return refuse(plan, -E2BIG, "%u x %u x %u: %llu programs on core %u; a chain has at most %u",
 				      plan->desc.m, plan->desc.k, plan->desc.n, (unsigned long long)programs, core,

@@ -21,10 +21,17 @@ struct ork_place {
 	void *data;			/* what is copied to or from it; NULL: it is the caller's, in place */
 };
 
+/*
+ * A product is one part, or several of fewer rows that run one after the other, where its chains or
+ * its staging would be too long.
+ */
 struct ork_matmul {
 	struct ork *ork;
 	const struct ork_type_info *type;
-	struct ork_matmul_plan plan;
+	struct ork_matmul_desc desc;	/* of the product, with defaults filled in */
+	struct ork_matmul_plan plan;	/* of the part that ran last, or is the first to run */
+	uint32_t part_rows;		/* that the chains have room for */
+	uint32_t m_tile;		/* rows of a program */
 	struct ork_bo *chains;		/* of all cores */
 	struct ork_chain chain[ORK_MAX_CORES];
 	struct ork_operands emitted;	/* what the chains were made for; a = 0: nothing yet */
@@ -32,8 +39,14 @@ struct ork_matmul {
 	struct ork_bo *a_staging, *c_staging;	/* NULL until first needed */
 	uint32_t syncobj;
 
-	/* The product in flight. */
+	/* The call in flight: as it was made, and its part. */
 	bool in_flight;
+	struct {
+		struct ork_matrix a, c;
+		struct ork_weights *b;
+	} call;
+	uint32_t rows;			/* of every part but the last */
+	uint32_t row;			/* the part's first */
 	struct ork_place c;
 	struct drm_ork_task tasks[ORK_MAX_CORES];
 	struct drm_ork_job jobs[ORK_MAX_CORES];
@@ -46,17 +59,15 @@ static inline uint64_t ork_place_span(const struct ork_place *place)
 	return (place->rows - 1) * place->stride + place->row;
 }
 
-/*
- * Where the matrices of a call lie on the NPU (operands.c), A gathered if the library has it. Everything
- * is checked before the first byte is copied.
- */
-int ork_product_place(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
-		      const struct ork_matrix *c, struct ork_place *a_place, struct ork_place *c_place);
+/* operands.c: is the call possible? Finds the rows of its parts. */
+int ork_product_check(struct ork_matmul *matmul);
+/* Where the part's matrices lie on the NPU, A gathered if the library has it. */
+int ork_product_place(struct ork_matmul *matmul, struct ork_place *a, struct ork_place *c);
 
-/* The jobs of a call, and the bytes in flight of each (extents.c). */
+/* The jobs of a part, and the bytes in flight of each (extents.c). */
 void ork_product_name(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b,
 		      const struct ork_place *c);
-/* What a call had written, for the profile. */
+/* What a part had written, for the profile. */
 void ork_product_count_bytes(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b);
 
 /* C from where the NPU put it to where it belongs (sums.c). */

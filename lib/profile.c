@@ -83,7 +83,6 @@ void ork_profile_after_submit(struct ork *ork)
 	ork->profile.phase[ORK_PHASE_SUBMIT].bytes_maintained += now.bytes_cleaned - ork->counted.bytes_cleaned;
 	ork->counted.bytes_cleaned = now.bytes_cleaned;
 	ork->profile.ioctls++;
-	ork->profile.products++;
 	ork->in_flight++;
 }
 
@@ -101,6 +100,11 @@ void ork_profile_after_wait(struct ork *ork, bool done, uint64_t busy_ns)
 	ork->counted.bytes_invalidated = now.bytes_invalidated;
 	ork->profile.busy_ns += busy_ns;
 	ork->in_flight--;
+}
+
+void ork_profile_count_product(struct ork *ork)
+{
+	ork->profile.products += ork->profiling;
 }
 
 static double mega(uint64_t value)
