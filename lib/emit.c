@@ -32,6 +32,9 @@
 
 #define ENABLE		(ORK_ENABLE_CNA | ORK_ENABLE_CORE | ORK_ENABLE_DPU)
 
+/* One atom minus four, in the register's 28 bits. */
+#define SURFACE_OF_GROUPS	(-3u & ORK_CNA_DMA_CON2_SURF_STRIDE)
+
 #define CHANNEL_LIMIT	(ORK_DPU_DATA_CUBE_CHANNEL_ORIG_CHANNEL / (1u << 16) + 1)
 
 /* A tile, with what its fields are made from. */
@@ -58,9 +61,15 @@ static inline uint64_t *put_zeros(uint64_t *word, uint32_t first, uint32_t last)
 	return word;
 }
 
+/* Lines are fetched one by one, but those of int4 in groups of four. */
+static bool has_groups(const struct ork_type_info *type)
+{
+	return type->in_precision == ORK_PRECISION_INT4;
+}
+
 static uint32_t conv_con1(const struct ork_type_info *type)
 {
-	return ORK_CNA_CONV_CON1_GROUP_LINE_OFF |
+	return (has_groups(type) ? 0 : ORK_CNA_CONV_CON1_GROUP_LINE_OFF) |
 	       ORK_PREP(ORK_CNA_CONV_CON1_PROC_PRECISION, type->in_precision) |
 	       ORK_PREP(ORK_CNA_CONV_CON1_IN_PRECISION, type->in_precision);
 }
@@ -84,18 +93,18 @@ static inline uint64_t *put_head(uint64_t *word, const struct tile *tile)
 static inline uint64_t *put_sizes(uint64_t *word, const struct tile *tile)
 {
 	const struct ork_program *program = &tile->program;
-	uint32_t kernel = program->channels * tile->type->in_bytes;
+	uint32_t kernel = (uint32_t)ork_in_bytes(tile->type, program->channels);
 
 	word = put(word, ORK_CNA_CONV_CON1, conv_con1(tile->type));
 	word = put(word, ORK_CNA_CONV_CON2, ORK_PREP(ORK_CNA_CONV_CON2_FEATURE_GRAINS, program->grains));
 	word = put(word, ORK_CNA_CONV_CON3, ORK_PREP(ORK_CNA_CONV_CON3_CONV_Y_STRIDE, 1u) |
 					    ORK_PREP(ORK_CNA_CONV_CON3_CONV_X_STRIDE, 1u));
 	word = put(word, ORK_CNA_DATA_SIZE0, ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_WIDTH, 1u) |
-					     ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_HEIGHT, program->rows));
+					     ORK_PREP(ORK_CNA_DATA_SIZE0_DATAIN_HEIGHT, program->lines));
 	word = put(word, ORK_CNA_DATA_SIZE1, ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL_REAL, program->channels - 1) |
 					     ORK_PREP(ORK_CNA_DATA_SIZE1_DATAIN_CHANNEL, program->channels));
 	word = put(word, ORK_CNA_DATA_SIZE2, ORK_PREP(ORK_CNA_DATA_SIZE2_DATAOUT_WIDTH, 1u));
-	word = put(word, ORK_CNA_DATA_SIZE3, ORK_PREP(ORK_CNA_DATA_SIZE3_DATAOUT_ATOMICS, program->rows));
+	word = put(word, ORK_CNA_DATA_SIZE3, ORK_PREP(ORK_CNA_DATA_SIZE3_DATAOUT_ATOMICS, program->lines));
 	word = put(word, ORK_CNA_WEIGHT_SIZE0, kernel * program->cols);
 	word = put(word, ORK_CNA_WEIGHT_SIZE1, ORK_PREP(ORK_CNA_WEIGHT_SIZE1_WEIGHT_BYTES_PER_KERNEL, kernel));
 	word = put(word, ORK_CNA_WEIGHT_SIZE2, ORK_PREP(ORK_CNA_WEIGHT_SIZE2_WEIGHT_WIDTH, 1u) |
@@ -107,7 +116,8 @@ static inline uint64_t *put_sizes(uint64_t *word, const struct tile *tile)
 
 /*
  * Converter, addresses and strides of the input. Rows are a line stride apart, in atoms; a row's
- * channels are contiguous.
+ * channels are contiguous. With int4 a row is the first line of a group of four: the distance of its atoms
+ * is that of four lines of one atom, and the surface stride.
  */
 static inline uint64_t *put_input(uint64_t *word, const struct tile *tile)
 {
@@ -122,9 +132,9 @@ static inline uint64_t *put_input(uint64_t *word, const struct tile *tile)
 	word = put(word, ORK_CNA_DMA_CON0, ORK_PREP(ORK_CNA_DMA_CON0_WEIGHT_BURST_LEN, BURST_16) |
 					   ORK_PREP(ORK_CNA_DMA_CON0_DATA_BURST_LEN, BURST_16));
 	word = put(word, ORK_CNA_DMA_CON1, ORK_PREP(ORK_CNA_DMA_CON1_LINE_STRIDE, tile->at.a_stride / ORK_ATOM_BYTES));
-	word = put(word, ORK_CNA_DMA_CON2, 0);
+	word = put(word, ORK_CNA_DMA_CON2, has_groups(tile->type) ? SURFACE_OF_GROUPS : 0);
 	word = put(word, ORK_CNA_FC_DATA_SIZE0, ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_WIDTH, 1u) |
-						ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_HEIGHT, tile->program.rows));
+						ORK_PREP(ORK_CNA_FC_DATA_SIZE0_DMA_HEIGHT, tile->program.lines));
 	word = put(word, ORK_CNA_FC_DATA_SIZE1, ORK_PREP(ORK_CNA_FC_DATA_SIZE1_DMA_CHANNEL, tile->program.channels));
 	word = put(word, ORK_CNA_DCOMP_CTRL, 0);
 	word = put(word, ORK_CNA_DCOMP_REGNUM, 0);
@@ -137,7 +147,7 @@ static inline uint64_t *put_core(uint64_t *word, const struct tile *tile)
 	word = put(word, ORK_CORE_MISC_CFG, ORK_PREP(ORK_CORE_MISC_CFG_PROC_PRECISION, tile->type->in_precision) |
 					    ORK_CORE_MISC_CFG_QD_EN);
 	word = put(word, ORK_CORE_DATAOUT_SIZE_0,
-		   ORK_PREP(ORK_CORE_DATAOUT_SIZE_0_DATAOUT_HEIGHT, tile->program.rows - 1));
+		   ORK_PREP(ORK_CORE_DATAOUT_SIZE_0_DATAOUT_HEIGHT, tile->program.lines - 1));
 	word = put(word, ORK_CORE_DATAOUT_SIZE_1,
 		   ORK_PREP(ORK_CORE_DATAOUT_SIZE_1_DATAOUT_CHANNEL, tile->program.cols - 1));
 	word = put(word, ORK_CORE_CLIP_TRUNCATE, 0);
@@ -167,10 +177,16 @@ static uint32_t bs_ow_cfg(const struct ork_type_info *type, uint32_t group_atoms
 static inline uint64_t *put_output(uint64_t *word, const struct tile *tile)
 {
 	const struct ork_type_info *type = tile->type;
-	uint32_t height = tile->program.rows - 1, channel = tile->program.cols - 1;
-	uint32_t notch = tile->at.c_stride / ORK_ATOM_BYTES - 1;
+	uint32_t height = tile->program.lines - 1, channel = tile->program.cols - 1;
 	uint32_t row = tile->at.c_stride / type->out_bytes;
 	uint32_t orig = (row < CHANNEL_LIMIT ? row : CHANNEL_LIMIT) - 1;
+	uint32_t notch = tile->at.c_stride / ORK_ATOM_BYTES - 1;
+
+	/* As boards were given it; groups are written one behind the other whatever it says. */
+	if (has_groups(type)) {
+		notch = tile->program.lines > 1 ? tile->program.cols / 4 - 1 : 0;
+		orig = channel;
+	}
 
 	word = put(word, ORK_DPU_FEATURE_MODE_CFG, ORK_PREP(ORK_DPU_FEATURE_MODE_CFG_BURST_LEN, BURST_16) |
 						   ORK_PREP(ORK_DPU_FEATURE_MODE_CFG_OUTPUT_MODE, TO_MEMORY));
@@ -209,13 +225,15 @@ static inline uint64_t *put_stages(uint64_t *word, const struct tile *tile)
 {
 	const struct ork_type_info *type = tile->type;
 	uint32_t group_atoms = type->kernels * type->out_bytes / ORK_ATOM_BYTES;
+	/* Groups of lines are written as single pixels. */
+	uint32_t height = has_groups(type) ? 0 : tile->program.rows - 1;
 
 	word = put(word, ORK_DPU_BS_CFG, BS_BYPASS);
 	word = put_zeros(word, ORK_DPU_BS_ALU_CFG, ORK_DPU_BS_RELUX_CMP_VALUE);
 	word = put(word, ORK_DPU_BS_OW_CFG, bs_ow_cfg(type, group_atoms));
 	word = put(word, ORK_DPU_BS_OW_OP, 0);
 	word = put(word, ORK_DPU_WDMA_SIZE_0, ORK_PREP(ORK_DPU_WDMA_SIZE_0_CHANNEL_WDMA, tile->program.cols - 1));
-	word = put(word, ORK_DPU_WDMA_SIZE_1, ORK_PREP(ORK_DPU_WDMA_SIZE_1_HEIGHT_WDMA, tile->program.rows - 1));
+	word = put(word, ORK_DPU_WDMA_SIZE_1, ORK_PREP(ORK_DPU_WDMA_SIZE_1_HEIGHT_WDMA, height));
 	word = put(word, ORK_DPU_BN_CFG, BN_BYPASS);
 	word = put_zeros(word, ORK_DPU_BN_ALU_CFG, ORK_DPU_BN_RELUX_CMP_VALUE);
 	word = put(word, ORK_DPU_EW_CFG, EW_BYPASS);
@@ -244,12 +262,16 @@ static __attribute__((noinline)) uint64_t *put_program(uint64_t *word, const str
 static void locate(struct tile *tile, const struct ork_matmul_plan *plan, const struct ork_operands *at)
 {
 	const struct ork_program *program = &tile->program;
-	uint32_t bytes = tile->type->in_bytes;
+	uint64_t before = (uint64_t)program->k * plan->n_padded + (uint64_t)program->n * program->channels;
 
 	tile->at = *at;
-	tile->at.a += program->m * at->a_stride + program->k * bytes;
-	tile->at.b += (program->k * plan->n_padded + program->n * program->channels) * bytes;
-	tile->at.c += (program->slice * plan->desc.m + program->m) * at->c_stride + program->n * tile->type->out_bytes;
+	tile->at.a += program->m * at->a_stride + (uint32_t)ork_in_bytes(tile->type, program->k);
+	tile->at.b += (uint32_t)ork_in_bytes(tile->type, before);
+	if (plan->c_blocks)
+		tile->at.c += (uint32_t)ork_plan_blocks_at(plan, program);
+	else
+		tile->at.c += (program->slice * plan->desc.m + program->m) * at->c_stride +
+			      program->n * tile->type->out_bytes;
 }
 
 /* The last program: tiles of one shape differ in their addresses only, and most of a chain is of one shape. */

@@ -77,10 +77,10 @@ static void name_a(struct ork_matmul *matmul, uint32_t core, const struct ork_pl
 static void name_b(struct ork_matmul *matmul, uint32_t core, const struct ork_weights *b)
 {
 	const struct ork_weights_layout *layout = &b->layout;
-	uint32_t bytes = b->type->in_bytes, flags = b->dirty ? DRM_ORK_EXTENT_READ : DRM_ORK_EXTENT_NO_SYNC;
+	uint32_t flags = b->dirty ? DRM_ORK_EXTENT_READ : DRM_ORK_EXTENT_NO_SYNC;
 	uint64_t first = matmul->plan.n_begin[core], columns = matmul->plan.n_end[core] - first;
-	uint64_t slice = (uint64_t)layout->slice * layout->n * bytes, part = (uint64_t)layout->slice * bytes;
-	uint64_t last = (uint64_t)ork_slice_channels(layout->k, layout->slice, layout->slices - 1) * bytes;
+	uint64_t part = ork_in_bytes(b->type, layout->slice), slice = part * layout->n;
+	uint64_t last = ork_in_bytes(b->type, ork_slice_channels(layout->k, layout->slice, layout->slices - 1));
 	struct ork_range range = { first * part, columns * part, slice, layout->slices - 1 };
 
 	if (range.rows)
@@ -89,12 +89,16 @@ static void name_b(struct ork_matmul *matmul, uint32_t core, const struct ork_we
 	name(matmul, core, b->bo, flags, &range);
 }
 
-/* The columns of @core, row by row; the last core's with what fills a staged row's last line. */
+/*
+ * The columns of @core, row by row; the last core's with what fills a staged row's last line. Of a C in
+ * blocks a whole slice is one row.
+ */
 static void name_c(struct ork_matmul *matmul, uint32_t core, const struct ork_place *c)
 {
 	const struct ork_matmul_plan *plan = &matmul->plan;
 	uint32_t flags = DRM_ORK_EXTENT_WRITE | (c->clean ? DRM_ORK_EXTENT_CPU_CLEAN : 0);
-	uint64_t bytes = ork_plan_type(plan)->out_bytes, first = plan->n_begin[core] * bytes;
+	uint64_t bytes = plan->c_blocks ? c->row / plan->n_padded : ork_plan_type(plan)->out_bytes;
+	uint64_t first = plan->n_begin[core] * bytes;
 	uint64_t end = core + 1 < plan->cores ? plan->n_end[core] * bytes : c->row;
 	struct ork_range range = { c->offset + first, end - first, c->stride, c->rows };
 

@@ -37,7 +37,7 @@ $(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
 
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
-LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_moves test_weights test_extents test_matmul test_parts)
+LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_int4 test_moves test_weights test_extents test_matmul test_parts)
 UNIT_TESTS += $(LIB_TESTS)
 
 $(B)/lib/san/%.o: lib/%.c

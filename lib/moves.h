@@ -37,12 +37,12 @@ void ork_pack(void *to, enum ork_element packed, const struct ork_source *b, uin
 /* @rows rows of @row bytes, whose beginnings lie @to_stride and @from_stride bytes apart. */
 void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride, size_t row, size_t rows);
 
-/* The same into rows of @padded bytes that follow each other; zeros behind each row's @row bytes. */
-void ork_gather_rows(void *to, size_t padded, const void *from, size_t from_stride, size_t row, size_t rows);
-
 /* @rows rows of @columns elements of @bytes (1, 2 or 4) become @columns rows of @rows. */
 void ork_transpose(void *to, size_t to_stride, const void *from, size_t from_stride, size_t rows, size_t columns,
 		   uint32_t bytes);
+
+/* The same of int4, two to a byte; pitches in bytes, at which rows begin. */
+void ork_transpose_int4(void *to, size_t to_pitch, const void *from, size_t pitch, size_t rows, size_t columns);
 
 /* Sums of K slices. Integers wrap. */
 void ork_add_fp32(float *sum, const float *part, size_t count);

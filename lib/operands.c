@@ -45,6 +45,9 @@ static int check_b(struct ork_matmul *matmul, const struct ork_weights *b)
 	if (b->type->in_precision != matmul->type->in_precision)
 		return ork_fail(matmul->ork, -EINVAL, "B has elements of precision %u; must be %u",
 				b->type->in_precision, matmul->type->in_precision);
+	if (b->layout.slice != matmul->plan.k_slice)
+		return ork_fail(matmul->ork, -EINVAL, "B has slices of %u rows; must be %u", b->layout.slice,
+				matmul->plan.k_slice);
 	return 0;
 }
 
@@ -55,15 +58,16 @@ static struct ork_place own_a(const struct ork_matmul *matmul, uint32_t first, u
 {
 	const struct ork_matmul_desc *desc = &matmul->desc;
 	const struct ork_matrix *a = &matmul->call.a;
-	uint64_t bytes = matmul->type->in_bytes, stride = desc->lda * bytes;
+	uint64_t stride = ork_in_bytes(matmul->type, desc->lda);
 
 	if (desc->a_transposed)
 		return (struct ork_place) {
-			.bo = a->bo, .offset = a->offset + first * bytes, .row = rows * bytes, .stride = stride,
-			.rows = desc->k,
+			.bo = a->bo, .offset = a->offset + ork_in_bytes(matmul->type, first),
+			.row = ork_in_bytes(matmul->type, rows), .stride = stride, .rows = desc->k,
 		};
 	return (struct ork_place) {
-		.bo = a->bo, .offset = a->offset + first * stride, .row = desc->k * bytes, .stride = stride,
+		.bo = a->bo, .offset = a->offset + first * stride, .row = ork_in_bytes(matmul->type, desc->k),
+		.stride = stride,
 		.rows = rows, .clean = a->flags & ORK_CPU_CLEAN,
 	};
 }
@@ -80,24 +84,47 @@ static struct ork_place own_c(const struct ork_matmul *matmul, uint32_t first, u
 	};
 }
 
+/* Boards ran int4 with rows as far apart as if two elements were not in one byte. */
+static uint64_t staged_a_stride(const struct ork_matmul *matmul)
+{
+	uint64_t row = ork_in_bytes(matmul->type, matmul->plan.k_padded);
+
+	return matmul->type->in_bits == 4 ? 2 * row : row;
+}
+
 /* As the library has them where the programs cannot reach the caller's. */
 static struct ork_place staged_a(const struct ork_matmul *matmul, uint32_t rows)
 {
-	uint64_t row = (uint64_t)matmul->plan.k_padded * matmul->type->in_bytes;
-
-	return (struct ork_place) { .bo = matmul->a_staging, .row = row, .stride = row, .rows = rows };
+	return (struct ork_place) {
+		.bo = matmul->a_staging, .row = ork_in_bytes(matmul->type, matmul->plan.k_padded),
+		.stride = staged_a_stride(matmul), .rows = rows,
+	};
 }
 
 /*
- * Cores write, and the driver maintains, whole lines of C: half a line would be lost to whoever has
- * the other half. The CPU only reads it: it has no dirty line.
+ * Of a row of C, of all slices. Cores write, and the driver maintains, whole lines of it: half a line would
+ * be lost to whoever has the other half.
  */
+static uint64_t staged_c_row(const struct ork_matmul *matmul, bool blocks)
+{
+	const struct ork_matmul_plan *plan = &matmul->plan;
+	uint64_t row = (uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes;
+
+	return blocks ? (uint64_t)plan->n_padded / ORK_BLOCK_COLUMNS * ORK_BLOCK_PITCH :
+			ork_round_up(row, matmul->ork->info.cache_line);
+}
+
+/* The CPU only reads it: it has no dirty line. */
 static struct ork_place staged_c(const struct ork_matmul *matmul, uint32_t rows)
 {
 	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint64_t row = ork_round_up((uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes,
-				    matmul->ork->info.cache_line);
+	uint64_t row = staged_c_row(matmul, plan->c_blocks);
 
+	if (plan->c_blocks)
+		return (struct ork_place) {
+			.bo = matmul->c_staging, .row = rows * row, .stride = rows * row, .rows = plan->k_slices,
+			.clean = true,
+		};
 	return (struct ork_place) {
 		.bo = matmul->c_staging, .row = row, .stride = row, .rows = rows * plan->k_slices, .clean = true,
 	};
@@ -105,7 +132,8 @@ static struct ork_place staged_c(const struct ork_matmul *matmul, uint32_t rows)
 
 static bool reaches_a(const struct ork_matmul *matmul, const struct ork_place *own)
 {
-	return own->bo && matmul->plan.a_direct && own->offset % ORK_ATOM_BYTES == 0;
+	return own->bo && matmul->plan.a_direct && own->offset % ORK_ATOM_BYTES == 0 &&
+	       own->offset + ork_place_span(own) + ork_plan_overfetch(&matmul->plan) <= own->bo->size;
 }
 
 static bool reaches_c(const struct ork_matmul *matmul, const struct ork_place *own)
@@ -118,24 +146,31 @@ static bool reaches_c(const struct ork_matmul *matmul, const struct ork_place *o
 /* What staging a matrix has: whatever the product, its scratch stays small beside it. */
 #define STAGING_LIMIT	(64u << 20)
 
-/* Rows that are staged at a time, if @row is what one takes. */
-static uint32_t rows_staged(const struct ork_matmul *matmul, const struct ork_place *row)
+/* Rows that are staged at a time, if one takes @bytes. */
+static uint32_t rows_staged(const struct ork_matmul *matmul, uint64_t bytes)
 {
-	uint64_t rows = STAGING_LIMIT / (row->rows * row->stride);
+	uint64_t rows = STAGING_LIMIT / bytes;
 
 	if (rows >= matmul->part_rows)
 		return matmul->part_rows;
 	return rows ? (uint32_t)rows : 1;
 }
 
+/* The same in every part, though a last one of a single row has no blocks. */
+static uint64_t c_bytes_of_row(const struct ork_matmul *matmul)
+{
+	bool blocks = matmul->type->in_bits == 4 && matmul->desc.m > 1;
+
+	return staged_c_row(matmul, blocks) * matmul->plan.k_slices;
+}
+
 static uint32_t rows_of_parts(const struct ork_matmul *matmul, const struct ork_place *a, const struct ork_place *c)
 {
-	struct ork_place a_row = staged_a(matmul, 1), c_row = staged_c(matmul, 1);
 	uint32_t rows = matmul->part_rows, limit;
 
-	limit = reaches_a(matmul, a) ? rows : rows_staged(matmul, &a_row);
+	limit = reaches_a(matmul, a) ? rows : rows_staged(matmul, staged_a_stride(matmul));
 	rows = limit < rows ? limit : rows;
-	limit = reaches_c(matmul, c) ? rows : rows_staged(matmul, &c_row);
+	limit = reaches_c(matmul, c) ? rows : rows_staged(matmul, c_bytes_of_row(matmul));
 	rows = limit < rows ? limit : rows;
 	if (rows < matmul->desc.m && rows > matmul->m_tile)
 		rows -= rows % matmul->m_tile;
@@ -148,7 +183,7 @@ int ork_product_check(struct ork_matmul *matmul)
 	int ret = check_matrix(matmul->ork, 'A', &matmul->call.a);
 
 	if (!ret && a.bo)
-		ret = check_in_object(matmul->ork, 'A', &a, matmul->type->in_bytes);
+		ret = check_in_object(matmul->ork, 'A', &a, ork_in_bytes(matmul->type, 1));
 	if (!ret)
 		ret = check_b(matmul, matmul->call.b);
 	if (!ret)
@@ -167,23 +202,24 @@ static char *data_of(const struct ork_matrix *matrix, const struct ork_place *ow
 	return (char *)(own->bo ? own->bo->data : matrix->data) + own->offset;
 }
 
-/* Made once, for as many rows as are ever staged. @row: what one takes. */
-static int make_staging(struct ork_matmul *matmul, struct ork_bo **staging, const struct ork_place *row)
+/* Made once, for as many rows as are ever staged. @row: bytes that one takes; @behind: them. */
+static int make_staging(struct ork_matmul *matmul, struct ork_bo **staging, uint64_t row, uint32_t behind)
 {
 	if (*staging)
 		return 0;
-	return ork_bo_create(matmul->ork, rows_staged(matmul, row) * row->rows * row->stride, 0, staging);
+	return ork_bo_create(matmul->ork, rows_staged(matmul, row) * row + behind, 0, staging);
 }
 
 static int place_a(struct ork_matmul *matmul, struct ork_place *place)
 {
-	struct ork_place own = own_a(matmul, matmul->row, matmul->plan.desc.m), row = staged_a(matmul, 1);
+	struct ork_place own = own_a(matmul, matmul->row, matmul->plan.desc.m);
 	int ret;
 
 	*place = own;
 	if (reaches_a(matmul, &own))
 		return 0;
-	ret = make_staging(matmul, &matmul->a_staging, &row);
+	ret = make_staging(matmul, &matmul->a_staging, staged_a_stride(matmul),
+			   ork_plan_overfetch(&matmul->plan));
 	*place = staged_a(matmul, matmul->plan.desc.m);
 	place->data = data_of(&matmul->call.a, &own);
 	return ret;
@@ -191,28 +227,31 @@ static int place_a(struct ork_matmul *matmul, struct ork_place *place)
 
 static int place_c(struct ork_matmul *matmul, struct ork_place *place)
 {
-	struct ork_place own = own_c(matmul, matmul->row, matmul->plan.desc.m), row = staged_c(matmul, 1);
+	struct ork_place own = own_c(matmul, matmul->row, matmul->plan.desc.m);
 	int ret;
 
 	*place = own;
 	if (reaches_c(matmul, &own))
 		return 0;
-	ret = make_staging(matmul, &matmul->c_staging, &row);
+	ret = make_staging(matmul, &matmul->c_staging, c_bytes_of_row(matmul), 0);
 	*place = staged_c(matmul, matmul->plan.desc.m);
 	place->data = data_of(&matmul->call.c, &own);
 	return ret;
 }
 
-/* What fills the rows of a transposed A up is zero since the staging was made, and nobody writes it. */
+/* What fills rows up is zero since the staging was made, and nobody writes it. */
 static void gather(struct ork_matmul *matmul, const struct ork_place *a)
 {
 	const struct ork_matmul_desc *desc = &matmul->plan.desc;
-	uint64_t begin = ork_profile_begin(matmul->ork), bytes = matmul->type->in_bytes;
+	uint64_t begin = ork_profile_begin(matmul->ork), stride = ork_in_bytes(matmul->type, desc->lda);
 
-	if (desc->a_transposed)
-		ork_transpose(a->bo->data, a->stride / bytes, a->data, desc->lda, desc->k, desc->m, (uint32_t)bytes);
+	if (!desc->a_transposed)
+		ork_copy_rows(a->bo->data, a->stride, a->data, stride, ork_in_bytes(matmul->type, desc->k), desc->m);
+	else if (matmul->type->in_bits == 4)
+		ork_transpose_int4(a->bo->data, a->stride, a->data, stride, desc->k, desc->m);
 	else
-		ork_gather_rows(a->bo->data, a->stride, a->data, desc->lda * bytes, desc->k * bytes, desc->m);
+		ork_transpose(a->bo->data, a->stride * 8 / matmul->type->in_bits, a->data, desc->lda, desc->k, desc->m,
+			      matmul->type->in_bits / 8);
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 

@@ -8,8 +8,8 @@
  * wrong, with the value and the limit.
  *
  * Element types are in memory as the NPU has them: fp16 is IEEE 754 binary16 (two bytes, here
- * uint16_t), int8 is two's complement. Matrices are row-major; a stride is the distance of two rows
- * in elements.
+ * uint16_t), int8 is two's complement; so is int4, -8..7, two in a byte, the first in its low half. Matrices are
+ * row-major; a stride is the distance of two rows in elements, and even for int4: rows begin on bytes.
  */
 #ifndef ORK_H
 #define ORK_H
@@ -193,6 +193,8 @@ enum ork_type {
 	ORK_INT8_INT32,		/* exact */
 	ORK_INT8_INT16,		/* requantised: see struct ork_matmul_desc */
 	ORK_INT8_INT8,		/* likewise */
+	ORK_INT4_INT16,		/* saturated while it sums up, after each 32 channels at the most often */
+	ORK_INT4_INT32,		/* exact: the CPU adds up slices of K too short to saturate */
 };
 
 /* How extents are named. */
@@ -206,7 +208,7 @@ struct ork_matmul_desc {
 	enum ork_type type;
 	uint32_t m, k, n;
 	bool a_transposed;		/* A is given as K rows of M; the CPU transposes it */
-	uint32_t lda;			/* row stride of A in elements; 0: k, or transposed m */
+	uint32_t lda;			/* row stride of A in elements; 0: k, or transposed m, of int4 made even */
 	uint32_t ldc;			/* row stride of C in elements; 0: n */
 	uint32_t cores;			/* 1..3; 0: all the device has */
 	enum ork_sync_mode sync;
@@ -221,7 +223,7 @@ struct ork_matmul_desc {
 
 /*
  * What a program of a plan covers, and how a core's convolution buffer is shared out. The NPU computes
- * with whole blocks of 32 channels and whole kernel groups (16 columns of fp16, 32 of int8): the rest is
+ * with whole blocks of 32 channels and whole kernel groups (16 columns of fp16, 32 of int8, 64 of int4): the rest is
  * filled with zeros that no caller sees. A K that one program cannot take is cut into slices, whose
  * results the CPU adds up, in ascending order.
  */
@@ -232,6 +234,11 @@ struct ork_matmul_plan {
 	uint32_t k_slice;		/* channels of each; the last may have fewer */
 	bool a_direct;			/* A is used in place if its object and offset allow it */
 	bool c_direct;			/* likewise C */
+	/*
+	 * The NPU gives C in blocks of 64 columns, each row of them followed by three that do not count: so it does
+	 * several rows of int4, which the CPU then puts in order.
+	 */
+	bool c_blocks;
 	uint32_t cores;			/* cores that get work: at most desc.cores, at most the tiles N has */
 	uint32_t m_tile;		/* rows of A per program; the last tile may have fewer */
 	uint32_t n_tile;		/* columns per program, at most */
@@ -268,7 +275,7 @@ enum ork_element {
 	ORK_ELEMENT_FP32,
 	ORK_ELEMENT_BF16,
 	ORK_ELEMENT_INT8,
-	ORK_ELEMENT_INT4,	/* two in a byte, the first in its low half; rows begin on bytes */
+	ORK_ELEMENT_INT4,
 };
 
 /* ork_weights_pack: the source is B transposed, N rows of K. */
@@ -277,7 +284,8 @@ enum ork_element {
 /**
  * ork_weights_create - room for a B of @k rows and @n columns, with the element type of @type
  *
- * All fp16 types have the same B, and so have all int8 ones. Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
+ * All fp16 types have the same B, and so have all int8 ones. The two of int4 have it as long as K is at most 480.
+ * Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
  */
 int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **weights);
 void ork_weights_destroy(struct ork_weights *weights);
@@ -296,7 +304,7 @@ int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, 
 /**
  * ork_weights_pack_from - the same from elements of another type
  * @element: fp16, fp32 or bf16 for weights of fp16, to which they are rounded (ties to even, what is too large to
- *	infinity); int8 for those of int8
+ *	infinity); int8 for those of int8; int4, or int8 of -8..7, for those of int4
  *
  * Returns as ork_weights_pack(), and -EOPNOTSUPP for any other @element.
  */
@@ -330,7 +338,8 @@ int ork_weights_open(struct ork *ork, const char *path, struct ork_weights **wei
  * is in an object and the plan says so (a_direct: not transposed, k a multiple of 32, rows 16 bytes aligned; c_direct: one
  * slice of K, n a whole number of kernel groups, rows and their stride whole cache lines) and its offset is
  * a multiple of 16 bytes for A, of a cache line for C. Otherwise the CPU copies it to or from memory of the
- * library's own. ORK_CPU_CLEAN may be said of a C only if it was in place.
+ * library's own. Of int4 with several rows, A needs 48 bytes behind it in its object to be used in place, and C never is.
+ * ORK_CPU_CLEAN may be said of a C only if it was in place.
  */
 struct ork_matrix {
 	struct ork_bo *bo;	/* or NULL */

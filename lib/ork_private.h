@@ -42,14 +42,23 @@ int ork_kernel_open(const char *path, const struct ork_backend **backend, void *
 /* --- plan ------------------------------------------------------------------------------------- */
 
 struct ork_type_info {
-	uint32_t in_bytes, out_bytes;
+	uint32_t in_bits, out_bytes;
 	uint32_t kernels;			/* columns of one kernel group */
 	uint32_t in_precision, out_precision;	/* ORK_PRECISION_* */
+	uint32_t k_limit, k_slice;		/* channels that one program takes, and of a slice where K has more */
 	enum ork_type sum;			/* what slices of K are computed as, before they are added up */
+	bool summed;				/* by the CPU, be it one slice: no program gives such elements */
 	bool requantised;
+	enum ork_element element;		/* of B */
 };
 
-#define ORK_LAST_TYPE		ORK_INT8_INT8
+#define ORK_LAST_TYPE		ORK_INT4_INT32
+
+/* Rows of A and of columns begin on bytes. */
+static inline uint64_t ork_in_bytes(const struct ork_type_info *type, uint64_t elements)
+{
+	return (elements * type->in_bits + 7) / 8;
+}
 
 /* NULL for a number that is no type. */
 const struct ork_type_info *ork_type_info(enum ork_type type);
@@ -82,6 +91,7 @@ struct ork_program {
 	uint32_t slice;				/* of K */
 	uint32_t k, channels;
 	uint32_t m, rows;
+	uint32_t lines;				/* that the NPU counts for those rows */
 	uint32_t n, cols;
 	uint32_t data_banks, weight_banks;
 	uint32_t entries;			/* ORK_CBUF_ENTRY_BYTES of one row */
@@ -91,7 +101,7 @@ struct ork_program {
 /* Rows of C that one chain a core can compute, of a plan that may have failed with -E2BIG; 0: not even one tile. */
 uint32_t ork_plan_rows(const struct ork_matmul_plan *plan);
 
-/* What the programs of a plan compute: its own type, or with several slices of K what those are summed as. */
+/* What the programs of a plan compute: its own type, or what the CPU makes that of. */
 const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan);
 
 /*
@@ -104,6 +114,18 @@ struct ork_range {
 	uint64_t offset, length, stride;
 	uint32_t rows;
 };
+
+/*
+ * Where plan->c_blocks: of a C in blocks, bytes of a slice, and the first of a program. There row j of
+ * block b of a program with @rows rows is at (b * rows + j) * ORK_BLOCK_PITCH.
+ */
+#define ORK_BLOCK_COLUMNS	64
+#define ORK_BLOCK_PITCH		512
+uint64_t ork_plan_blocks_slice(const struct ork_matmul_plan *plan);
+uint64_t ork_plan_blocks_at(const struct ork_matmul_plan *plan, const struct ork_program *program);
+
+/* Bytes behind A's last row that the programs fetch in any case: they must be mapped. */
+uint32_t ork_plan_overfetch(const struct ork_matmul_plan *plan);
 
 /*
  * The bytes of an object that the programs may fetch as activations, A's own included: data is

@@ -10,10 +10,6 @@
 #include "ork_private.h"
 
 #define K_STEP			32	/* channels of one kernel block: packed weights have no smaller unit */
-/* Bytes of a row that boards took; with one row they took more, which is not used: B is packed for any M. */
-#define K_BYTES_LIMIT		4096
-/* Of a slice of a longer row: the longest with which boards ran 128 rows to a program. */
-#define K_BYTES_SLICE		2048
 #define N_LIMIT_PROGRAM		8192	/* DATA_CUBE_CHANNEL holds columns minus one in 13 bits */
 #define NOTCH_LIMIT		(ORK_DPU_DATA_CUBE_NOTCH_ADDR_NOTCH_ADDR_0 + 1)	/* atoms of a row of C */
 #define LINE_LIMIT		ORK_CNA_DMA_CON1_LINE_STRIDE			/* atoms of a row of A */
@@ -32,12 +28,28 @@
  */
 #define GRAIN_BYTES		(2 * ORK_CBUF_BANK_BYTES)
 
+/*
+ * K of one program: rows of 4,096 bytes are what boards took; of int4, 5,376. With one row they took more,
+ * which is not used: B is packed for any M. Slices are the longest with which boards ran 128 rows to a
+ * program. Those of int4 to int32 are the longest whose sums cannot saturate: 480 times 64 is below 2^15.
+ */
+#define FP16	.in_bits = 16, .kernels = 16, .in_precision = ORK_PRECISION_FP16, .element = ORK_ELEMENT_FP16, \
+		.k_limit = 2048, .k_slice = 1024, .sum = ORK_FP16_FP32
+#define INT8	.in_bits = 8, .kernels = 32, .in_precision = ORK_PRECISION_INT8, .element = ORK_ELEMENT_INT8, \
+		.k_limit = 4096, .k_slice = 2048, .sum = ORK_INT8_INT32
+#define INT4	.in_bits = 4, .kernels = 64, .in_precision = ORK_PRECISION_INT4, .element = ORK_ELEMENT_INT4, \
+		.sum = ORK_INT4_INT16
+
 static const struct ork_type_info types[] = {
-	[ORK_FP16_FP32] = { 2, 4, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP32, ORK_FP16_FP32, false },
-	[ORK_FP16_FP16] = { 2, 2, 16, ORK_PRECISION_FP16, ORK_PRECISION_FP16, ORK_FP16_FP32, false },
-	[ORK_INT8_INT32] = { 1, 4, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT32, ORK_INT8_INT32, false },
-	[ORK_INT8_INT16] = { 1, 2, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT16, ORK_INT8_INT32, true },
-	[ORK_INT8_INT8] = { 1, 1, 32, ORK_PRECISION_INT8, ORK_PRECISION_INT8, ORK_INT8_INT32, true },
+	[ORK_FP16_FP32] = { FP16, .out_bytes = 4, .out_precision = ORK_PRECISION_FP32 },
+	[ORK_FP16_FP16] = { FP16, .out_bytes = 2, .out_precision = ORK_PRECISION_FP16 },
+	[ORK_INT8_INT32] = { INT8, .out_bytes = 4, .out_precision = ORK_PRECISION_INT32 },
+	[ORK_INT8_INT16] = { INT8, .out_bytes = 2, .out_precision = ORK_PRECISION_INT16, .requantised = true },
+	[ORK_INT8_INT8] = { INT8, .out_bytes = 1, .out_precision = ORK_PRECISION_INT8, .requantised = true },
+	[ORK_INT4_INT16] = { INT4, .out_bytes = 2, .out_precision = ORK_PRECISION_INT16, .k_limit = 10752,
+			     .k_slice = 10752 },
+	[ORK_INT4_INT32] = { INT4, .out_bytes = 4, .out_precision = ORK_PRECISION_INT32, .k_limit = 480,
+			     .k_slice = 480, .summed = true },
 };
 
 const struct ork_type_info *ork_type_info(enum ork_type type)
@@ -72,7 +84,7 @@ static int refuse(struct ork_matmul_plan *plan, int error, const char *format, .
 
 static uint32_t row_entries(const struct ork_type_info *type, uint32_t k)
 {
-	return (uint32_t)ork_div_up((uint64_t)k * type->in_bytes, ORK_CBUF_ENTRY_BYTES);
+	return (uint32_t)ork_div_up(ork_in_bytes(type, k), ORK_CBUF_ENTRY_BYTES);
 }
 
 /*
@@ -82,11 +94,11 @@ static uint32_t row_entries(const struct ork_type_info *type, uint32_t k)
  */
 static uint32_t rows_proven(const struct ork_type_info *type, uint32_t k)
 {
-	switch (k * type->in_bytes) {
+	switch (ork_in_bytes(type, k)) {
 	case 512: return 704;
 	case 1024: return 320;
 	case 2048: return 128;
-	case 4096: return type->in_bytes == 1 ? 64 : 0;
+	case 4096: return type->in_bits == 8 ? 64 : 0;
 	default: return 0;
 	}
 }
@@ -94,13 +106,41 @@ static uint32_t rows_proven(const struct ork_type_info *type, uint32_t k)
 /* One kernel group must be resident as a whole; less hangs the core. */
 static uint32_t weight_banks_needed(const struct ork_type_info *type, uint32_t k, bool narrow)
 {
-	uint64_t group = (uint64_t)k * type->in_bytes * type->kernels;
+	uint64_t group = ork_in_bytes(type, k) * type->kernels;
 
 	return (uint32_t)ork_div_up(group, ORK_CBUF_BANK_BYTES) + (narrow && group % ORK_CBUF_BANK_BYTES == 0);
 }
 
+/*
+ * Rows of int4 that boards ran in one program, in one data bank; elsewhere 12,288 / K (ork-driver's
+ * H(K)). Rows are the first lines of groups of four, so the buffer holds three lines in vain for each but
+ * the last.
+ */
+static uint32_t int4_rows_limit(const struct ork_type_info *type, uint32_t k)
+{
+	static const struct {
+		uint32_t k, rows;
+	} proven[] = {
+		{ 256, 64 }, { 512, 32 }, { 768, 22 }, { 1024, 16 }, { 1536, 11 }, { 2048, 8 }, { 2560, 7 },
+		{ 3584, 4 }, { 4096, 4 }, { 5120, 3 }, { 6144, 3 }, { 8192, 2 },
+	};
+	uint32_t fit = (ENTRIES_PER_BANK / row_entries(type, k) - 1) / 4 + 1, rows = 12288 / k, i;
+
+	for (i = 0; i < sizeof(proven) / sizeof(proven[0]); i++)
+		if (proven[i].k == k)
+			rows = proven[i].rows;
+	return (uint32_t)smaller(rows, fit);
+}
+
+static bool is_int4(const struct ork_type_info *type)
+{
+	return type->in_precision == ORK_PRECISION_INT4;
+}
+
 static uint32_t data_banks(const struct ork_type_info *type, uint32_t k, uint32_t rows)
 {
+	if (is_int4(type))
+		return 1;
 	return (uint32_t)ork_div_up((uint64_t)rows * row_entries(type, k), ENTRIES_PER_BANK);
 }
 
@@ -114,6 +154,8 @@ static uint32_t rows_limit(const struct ork_type_info *type, uint32_t k, bool na
 	uint32_t banks = proven ? ORK_CBUF_BANKS - weight_banks_needed(type, k, narrow) : 1;
 	uint32_t fit = banks * ENTRIES_PER_BANK / row_entries(type, k);
 
+	if (is_int4(type))
+		return int4_rows_limit(type, k);
 	return proven ? (uint32_t)smaller(proven, fit) : fit;
 }
 
@@ -121,11 +163,13 @@ static uint32_t rows_limit(const struct ork_type_info *type, uint32_t k, bool na
  * Beyond two banks' worth of rows, boards are proven only with the fetch running no further ahead
  * than that.
  */
-static uint32_t feature_grains(const struct ork_type_info *type, uint32_t k, uint32_t rows)
+static uint32_t feature_grains(const struct ork_type_info *type, uint32_t k, uint32_t lines)
 {
-	uint32_t grains = rows + 1;
+	uint32_t grains = lines + 1;
 
-	return rows_proven(type, k) ? (uint32_t)smaller(grains, GRAIN_BYTES / (k * type->in_bytes)) : grains;
+	if (is_int4(type) || !rows_proven(type, k))
+		return grains;
+	return (uint32_t)smaller(grains, GRAIN_BYTES / ork_in_bytes(type, k));
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -141,14 +185,14 @@ int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n,
 		snprintf(reason, size, "%s = 0; must be at least 1", k ? "n" : "k");
 		return -EINVAL;
 	}
-	if (k_padded > UINT32_MAX / type->in_bytes / n_padded) {
+	if (k_padded > UINT32_MAX / n_padded || ork_in_bytes(type, k_padded * n_padded) > UINT32_MAX) {
 		snprintf(reason, size, "k = %u, n = %u; B must be less than 4 GiB", k, n);
 		return -EINVAL;
 	}
 	layout->k = (uint32_t)k_padded;
 	layout->n = (uint32_t)n_padded;
-	layout->bytes = k_padded * n_padded * type->in_bytes;
-	layout->slice = layout->k * type->in_bytes <= K_BYTES_LIMIT ? layout->k : K_BYTES_SLICE / type->in_bytes;
+	layout->bytes = ork_in_bytes(type, k_padded * n_padded);
+	layout->slice = layout->k <= type->k_limit ? layout->k : type->k_slice;
 	layout->slices = (uint32_t)ork_div_up(layout->k, layout->slice);
 	return 0;
 }
@@ -160,6 +204,8 @@ static int check_strides(struct ork_matmul_plan *plan)
 	if (desc->lda < (desc->a_transposed ? desc->m : desc->k))
 		return refuse(plan, -EINVAL, "lda = %u; must be at least %s = %u", desc->lda,
 			      desc->a_transposed ? "m" : "k", desc->a_transposed ? desc->m : desc->k);
+	if (desc->lda % 2 && ork_type_info(desc->type)->in_bits == 4)
+		return refuse(plan, -EINVAL, "lda = %u; must be even, for rows of int4 begin on bytes", desc->lda);
 	if (desc->ldc < desc->n)
 		return refuse(plan, -EINVAL, "ldc = %u; must be at least n = %u", desc->ldc, desc->n);
 	return 0;
@@ -216,7 +262,7 @@ const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan)
 {
 	const struct ork_type_info *type = &types[plan->desc.type];
 
-	return plan->k_slices > 1 ? &types[type->sum] : type;
+	return plan->k_slices > 1 || type->summed ? &types[type->sum] : type;
 }
 
 static uint32_t channels_of(const struct ork_matmul_plan *plan, uint32_t slice)
@@ -234,6 +280,7 @@ static int lay_out(struct ork_matmul_plan *plan, const struct ork_type_info *typ
 	plan->k_slices = layout.slices;
 	plan->k_slice = layout.slice;
 	plan->weight_bytes = layout.bytes;
+	plan->c_blocks = is_int4(type) && plan->desc.m > 1;
 	return ret;
 }
 
@@ -242,27 +289,41 @@ static void find_direct(struct ork_matmul_plan *plan, const struct drm_ork_devic
 			const struct ork_type_info *type)
 {
 	const struct ork_matmul_desc *desc = &plan->desc;
-	uint64_t a_stride = (uint64_t)desc->lda * type->in_bytes, c_stride = (uint64_t)desc->ldc * type->out_bytes;
+	uint64_t a_stride = ork_in_bytes(type, desc->lda), c_stride = (uint64_t)desc->ldc * type->out_bytes;
 
 	plan->a_direct = !desc->a_transposed && plan->k_padded == desc->k && a_stride % ORK_ATOM_BYTES == 0 &&
 			 a_stride / ORK_ATOM_BYTES <= LINE_LIMIT;
-	plan->c_direct = plan->k_slices == 1 && plan->n_padded == desc->n && c_stride % info->cache_line == 0 &&
+	plan->c_direct = plan->k_slices == 1 && !type->summed && !plan->c_blocks && plan->n_padded == desc->n && c_stride % info->cache_line == 0 &&
 			 (uint64_t)desc->n * type->out_bytes % info->cache_line == 0 &&
 			 c_stride / ORK_ATOM_BYTES <= NOTCH_LIMIT;
 }
 
 /* --- tiles ------------------------------------------------------------------------------------ */
 
-static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info)
+static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info,
+			  const struct ork_type_info *type)
 {
 	struct ork_matmul_desc *desc = &plan->desc;
 
-	if (!desc->lda)
+	if (!desc->lda) {
 		desc->lda = desc->a_transposed ? desc->m : desc->k;
+		if (type->in_bits == 4)
+			desc->lda += desc->lda % 2;
+	}
 	if (!desc->ldc)
 		desc->ldc = desc->n;
 	if (!desc->cores)
 		desc->cores = cores_usable(info);
+}
+
+/* With several rows of int4 boards ran blocks of kernels of 64 KiB, or one group where that has more. */
+static uint32_t columns_limit(const struct ork_matmul_plan *plan)
+{
+	uint32_t columns = 131072 / channels_of(plan, 0) / ORK_BLOCK_COLUMNS * ORK_BLOCK_COLUMNS;
+
+	if (!plan->c_blocks)
+		return N_LIMIT_PROGRAM;
+	return (uint32_t)larger(columns, ORK_BLOCK_COLUMNS);
 }
 
 /*
@@ -283,7 +344,7 @@ static void split_columns(struct ork_matmul_plan *plan, const struct drm_ork_dev
 		plan->n_end[core] = (uint32_t)smaller((core + 1) * tiles / plan->cores * tile, n);
 		plan->n_tile = (uint32_t)larger(plan->n_tile, plan->n_end[core] - plan->n_begin[core]);
 	}
-	plan->n_tile = (uint32_t)smaller(plan->n_tile, N_LIMIT_PROGRAM);
+	plan->n_tile = (uint32_t)smaller(plan->n_tile, columns_limit(plan));
 }
 
 /* Is any core's last program so narrow that its kernels need slack? */
@@ -347,8 +408,10 @@ static void fill_amounts(struct ork_matmul_plan *plan, const struct ork_type_inf
 {
 	uint64_t m = plan->desc.m, k = plan->desc.k, n = plan->desc.n;
 
-	plan->a_bytes = m * k * type->in_bytes;
+	plan->a_bytes = m * ork_in_bytes(type, k);
 	plan->c_bytes = m * plan->n_padded * ork_plan_type(plan)->out_bytes * plan->k_slices;
+	if (plan->c_blocks)
+		plan->c_bytes = ork_plan_blocks_slice(plan) * plan->k_slices;
 	plan->macs = m * k * n;
 }
 
@@ -362,7 +425,7 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 	*plan = (struct ork_matmul_plan) { .desc = *desc };
 	if (!type)
 		return refuse(plan, -EINVAL, "type = %d; must be 0..%d", (int)desc->type, ORK_LAST_TYPE);
-	fill_defaults(plan, info);
+	fill_defaults(plan, info, type);
 	ret = check(plan, info, type);
 	if (!ret)
 		ret = lay_out(plan, type);
@@ -392,27 +455,55 @@ void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_
 	program->channels = channels_of(plan, program->slice);
 	program->m = index % m_tiles * plan->m_tile;
 	program->rows = (uint32_t)smaller(plan->m_tile, plan->desc.m - program->m);
+	program->lines = plan->c_blocks ? 4 * program->rows : program->rows;
 	program->n = plan->n_begin[core] + tile / plan->k_slices * plan->n_tile;
 	program->cols = (uint32_t)smaller(plan->n_tile, plan->n_end[core] - program->n);
 	program->data_banks = data_banks(type, program->channels, program->rows);
 	program->weight_banks = ORK_CBUF_BANKS - program->data_banks;
 	program->entries = row_entries(type, program->channels);
-	program->grains = feature_grains(type, program->channels, program->rows);
+	program->grains = feature_grains(type, program->channels, program->lines);
+}
+
+/* --- C in blocks ------------------------------------------------------------------------------ */
+
+/* Of each column and row: those lines that count, and three more. */
+static uint64_t column_bytes(void)
+{
+	return ORK_BLOCK_PITCH / ORK_BLOCK_COLUMNS;
+}
+
+uint64_t ork_plan_blocks_slice(const struct ork_matmul_plan *plan)
+{
+	return plan->n_padded * column_bytes() * plan->desc.m;
+}
+
+uint64_t ork_plan_blocks_at(const struct ork_matmul_plan *plan, const struct ork_program *program)
+{
+	uint64_t before = (uint64_t)program->n * plan->desc.m + (uint64_t)program->m * program->cols;
+
+	return program->slice * ork_plan_blocks_slice(plan) + before * column_bytes();
 }
 
 /* --- what is fetched -------------------------------------------------------------------------- */
 
+uint32_t ork_plan_overfetch(const struct ork_matmul_plan *plan)
+{
+	/* The lines of the last group of four that do not count lie an atom apart each. */
+	return plan->c_blocks ? 3 * ORK_ATOM_BYTES : 0;
+}
+
 /* Bytes from the start of @rows rows to behind what the programs of their slices may fetch. */
 static uint64_t fetched(const struct ork_matmul_plan *plan, uint32_t rows, uint64_t stride)
 {
-	uint32_t bytes = ork_plan_type(plan)->in_bytes, slice;
+	const struct ork_type_info *type = ork_plan_type(plan);
 	uint64_t end = 0;
+	uint32_t slice;
 
 	for (slice = 0; slice < plan->k_slices; slice++) {
-		uint64_t row = (uint64_t)channels_of(plan, slice) * bytes;
+		uint64_t row = ork_in_bytes(type, channels_of(plan, slice)) + ork_plan_overfetch(plan);
 		uint64_t window = ork_round_up((rows - 1) * stride + row, ORK_CBUF_BANK_BYTES);
 
-		end = larger(end, (uint64_t)slice * plan->k_slice * bytes + window);
+		end = larger(end, ork_in_bytes(type, (uint64_t)slice * plan->k_slice) + window);
 	}
 	return end;
 }

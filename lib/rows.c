@@ -22,15 +22,6 @@ void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_str
 		memcpy((char *)to + i * to_stride, (const char *)from + i * from_stride, row);
 }
 
-void ork_gather_rows(void *to, size_t padded, const void *from, size_t from_stride, size_t row, size_t rows)
-{
-	size_t i;
-
-	ork_copy_rows(to, padded, from, from_stride, row, rows);
-	for (i = 0; padded > row && i < rows; i++)
-		memset((char *)to + i * padded + row, 0, padded - row);
-}
-
 #define ALWAYS_INLINE	inline __attribute__((always_inline))
 
 /*
@@ -100,6 +91,29 @@ void ork_transpose(void *to, size_t to_stride, const void *from, size_t from_str
 		transpose(to, to_pitch, from, pitch, rows, columns, 2);
 	else
 		transpose(to, to_pitch, from, pitch, rows, columns, 1);
+}
+
+/* Of two rows, an element each: the first in the low half. */
+static void transpose_pair(uint8_t *to, size_t to_pitch, const uint8_t *first, const uint8_t *second, size_t columns)
+{
+	size_t i;
+
+	for (i = 0; i < columns; i += 2) {
+		uint8_t a = first[i / 2], b = second ? second[i / 2] : 0;
+
+		to[i * to_pitch] = (uint8_t)((a & 15) | b << 4);
+		if (i + 1 < columns)
+			to[(i + 1) * to_pitch] = (uint8_t)(a >> 4 | (b & 0xf0));
+	}
+}
+
+void ork_transpose_int4(void *to, size_t to_pitch, const void *from, size_t pitch, size_t rows, size_t columns)
+{
+	const uint8_t *row = from;
+	size_t i;
+
+	for (i = 0; i < rows; i += 2, row += 2 * pitch)
+		transpose_pair((uint8_t *)to + i / 2, to_pitch, row, i + 1 < rows ? row + pitch : NULL, columns);
 }
 
 void ork_add_fp32(float *restrict sum, const float *restrict part, size_t count)

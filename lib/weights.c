@@ -39,24 +39,26 @@ void ork_weights_destroy(struct ork_weights *weights)
 	free(weights);
 }
 
-/* Of the weights themselves. */
-static enum ork_element own_element(const struct ork_weights *weights)
+static const char *const names[] = {
+	[ORK_ELEMENT_FP16] = "fp16",
+	[ORK_ELEMENT_INT8] = "int8",
+	[ORK_ELEMENT_INT4] = "int4",
+};
+
+/* Halves of a byte that an element of a source has; 0 if these weights cannot be made of such. */
+static uint32_t source_nibbles(const struct ork_weights *weights, enum ork_element element)
 {
-	return weights->type->in_precision == ORK_PRECISION_FP16 ? ORK_ELEMENT_FP16 : ORK_ELEMENT_INT8;
+	if (element == weights->type->element)
+		return weights->type->in_bits / 4;
+	switch (weights->type->element) {
+	case ORK_ELEMENT_FP16: return element == ORK_ELEMENT_FP32 ? 8 : element == ORK_ELEMENT_BF16 ? 4 : 0;
+	case ORK_ELEMENT_INT4: return element == ORK_ELEMENT_INT8 ? 2 : 0;
+	default: return 0;
+	}
 }
 
-/* Of one of a source; 0 if these weights cannot be made of such. */
-static uint32_t source_bytes(const struct ork_weights *weights, enum ork_element element)
-{
-	if (element == own_element(weights))
-		return weights->type->in_bytes;
-	if (own_element(weights) != ORK_ELEMENT_FP16)
-		return 0;
-	return element == ORK_ELEMENT_FP32 ? 4 : element == ORK_ELEMENT_BF16 ? 2 : 0;
-}
-
-/* @bytes: of an element of @b. */
-static void pack_slices(struct ork_weights *weights, struct ork_source b, uint32_t bytes)
+/* @nibbles: of an element of @b. */
+static void pack_slices(struct ork_weights *weights, struct ork_source b, uint32_t nibbles)
 {
 	const struct ork_weights_layout *layout = &weights->layout;
 	const char *data = b.data;
@@ -65,9 +67,9 @@ static void pack_slices(struct ork_weights *weights, struct ork_source b, uint32
 
 	for (first = 0; first < weights->k; first += layout->slice) {
 		k = weights->k - first < layout->slice ? weights->k - first : layout->slice;
-		to = (char *)weights->bo->data + (uint64_t)first * layout->n * weights->type->in_bytes;
-		b.data = data + (uint64_t)first * (b.transposed ? 1 : b.stride) * bytes;
-		ork_pack(to, own_element(weights), &b, k, weights->n);
+		to = (char *)weights->bo->data + ork_in_bytes(weights->type, (uint64_t)first * layout->n);
+		b.data = data + (uint64_t)first * (b.transposed ? 1 : b.stride) * nibbles / 2;
+		ork_pack(to, weights->type->element, &b, k, weights->n);
 	}
 }
 
@@ -78,18 +80,21 @@ int ork_weights_pack_from(struct ork_weights *weights, enum ork_element element,
 		.data = b, .stride = stride, .element = element, .transposed = flags & ORK_TRANSPOSED,
 	};
 	size_t row = source.transposed ? weights->k : weights->n;
-	uint32_t bytes = source_bytes(weights, element);
+	uint32_t nibbles = source_nibbles(weights, element);
 	uint64_t begin;
 
 	if (flags & ~ORK_TRANSPOSED)
 		return ork_fail(weights->ork, -EOPNOTSUPP, "flags = 0x%x; only 0x%x is known", flags, ORK_TRANSPOSED);
-	if (!bytes)
+	if (!nibbles)
 		return ork_fail(weights->ork, -EOPNOTSUPP, "element = %d; weights of %s cannot be made of that",
-				(int)element, own_element(weights) == ORK_ELEMENT_FP16 ? "fp16" : "int8");
+				(int)element, names[weights->type->element]);
+	if (element == ORK_ELEMENT_INT4 && stride % 2)
+		return ork_fail(weights->ork, -EINVAL, "stride of B = %zu; must be even, for rows of int4 begin on bytes",
+				stride);
 	if (stride < row)
 		return ork_fail(weights->ork, -EINVAL, "stride of B = %zu; must be at least %zu", stride, row);
 	begin = ork_profile_begin(weights->ork);
-	pack_slices(weights, source, bytes);
+	pack_slices(weights, source, nibbles);
 	weights->dirty = true;
 	ork_profile_end(weights->ork, ORK_PHASE_PACK, begin, weights->layout.bytes);
 	return 0;
@@ -97,7 +102,7 @@ int ork_weights_pack_from(struct ork_weights *weights, enum ork_element element,
 
 int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags)
 {
-	return ork_weights_pack_from(weights, own_element(weights), b, stride, flags);
+	return ork_weights_pack_from(weights, weights->type->element, b, stride, flags);
 }
 
 int ork_weights_load(struct ork_weights *weights)

@@ -165,19 +165,25 @@ static int read_all(const struct source *source, void *data, uint64_t bytes)
 	return 0;
 }
 
-/* The first type whose B has such elements; all of them have the same B. */
+/* The first type whose B has such elements, and such slices if one has. */
 static int find_type(const struct source *source, enum ork_type *type)
 {
+	const struct header *header = &source->header;
 	const struct ork_type_info *info;
+	bool found = false, same;
 	uint32_t i;
 
 	for (i = 0; (info = ork_type_info((enum ork_type)i)); i++) {
-		if (info->in_precision == source->header.precision) {
+		if (info->in_precision != header->precision)
+			continue;
+		same = header->slice == info->k_slice && header->k > info->k_limit;
+		if (!found || same)
 			*type = (enum ork_type)i;
-			return 0;
-		}
+		found = true;
+		if (same)
+			break;
 	}
-	return ork_fail(source->ork, -EINVAL, "%s: element precision = %u; is that of no type", source->path,
+	return found ? 0 : ork_fail(source->ork, -EINVAL, "%s: element precision = %u; is that of no type", source->path,
 			source->header.precision);
 }
 

@@ -22,7 +22,8 @@ static const char usage[] =
 	"Time matrix products on the NPU: weights resident, A and C in place in buffer objects.\n"
 	"\n"
 	"  --shape MxKxN       a product to time, given any number of times (default: a few)\n"
-	"  --type TYPE         fp16-fp32 (default), fp16-fp16, int8-int32, int8-int16 or int8-int8\n"
+	"  --type TYPE         fp16-fp32 (default), fp16-fp16, int8-int32, int8-int16, int8-int8, int4-int16\n"
+	"                      or int4-int32\n"
 	"  --cores 1|2|3       cores that a product may use (default: all)\n"
 	"  --sync live|whole   maintain the bytes in flight (default), or whole objects by every core\n"
 	"  --repeat N          timed calls of each product (default 10)\n"
@@ -44,16 +45,19 @@ static const struct shape default_shapes[] = {
 struct type {
 	const char *name;
 	enum ork_type type;
-	uint32_t operand_bytes, result_bytes;
+	uint32_t operand_bits, result_bytes;
 	int32_t limit;			/* to which sums are saturated; 0: to none */
+	uint32_t multiplier;
 };
 
 static const struct type types[] = {
-	{ "fp16-fp32", ORK_FP16_FP32, 2, 4, 0 },
-	{ "fp16-fp16", ORK_FP16_FP16, 2, 2, 0 },
-	{ "int8-int32", ORK_INT8_INT32, 1, 4, 0 },
-	{ "int8-int16", ORK_INT8_INT16, 1, 2, INT16_MAX },
-	{ "int8-int8", ORK_INT8_INT8, 1, 1, INT8_MAX },
+	{ "fp16-fp32", ORK_FP16_FP32, 16, 4, 0, 0 },
+	{ "fp16-fp16", ORK_FP16_FP16, 16, 2, 0, 0 },
+	{ "int8-int32", ORK_INT8_INT32, 8, 4, 0, 0 },
+	{ "int8-int16", ORK_INT8_INT16, 8, 2, INT16_MAX, 1 },
+	{ "int8-int8", ORK_INT8_INT8, 8, 1, INT8_MAX, 1 },
+	{ "int4-int16", ORK_INT4_INT16, 4, 2, INT16_MAX, 0 },
+	{ "int4-int32", ORK_INT4_INT32, 4, 4, 0, 0 },
 };
 
 struct options {
@@ -84,10 +88,37 @@ struct bench {
 
 static void store_operand(const struct type *type, void *to, size_t at, int8_t value)
 {
-	if (type->operand_bytes == 1)
+	uint8_t *byte = (uint8_t *)to + at / 2;
+
+	if (type->operand_bits == 16)
+		((uint16_t *)to)[at] = half_from_float(value);
+	else if (type->operand_bits == 8)
 		((int8_t *)to)[at] = value;
 	else
-		((uint16_t *)to)[at] = half_from_float(value);
+		*byte = at % 2 ? (uint8_t)((*byte & 15) | (uint8_t)value << 4)
+			       : (uint8_t)((*byte & 0xf0) | (value & 15));
+}
+
+/* Elements from one row of operands to the next: of int4 they begin on bytes. */
+static size_t stride_of(const struct type *type, uint32_t columns)
+{
+	return columns + (type->operand_bits == 4 && columns % 2);
+}
+
+static size_t operand_bytes(const struct type *type, uint32_t rows, uint32_t columns)
+{
+	return rows * stride_of(type, columns) * type->operand_bits / 8;
+}
+
+static void store_operands(const struct type *type, void *to, uint32_t rows, uint32_t columns,
+			   const int8_t *values)
+{
+	size_t stride = stride_of(type, columns);
+
+	for (uint32_t row = 0; row < rows; row++)
+		for (uint32_t column = 0; column < columns; column++)
+			store_operand(type, to, row * stride + column,
+				      values[(size_t)row * columns + column]);
 }
 
 static double load_result(const struct type *type, const void *from, size_t at)
@@ -96,8 +127,10 @@ static double load_result(const struct type *type, const void *from, size_t at)
 	case ORK_FP16_FP16:
 		return (double)float_from_half(((const uint16_t *)from)[at]);
 	case ORK_INT8_INT32:
+	case ORK_INT4_INT32:
 		return ((const int32_t *)from)[at];
 	case ORK_INT8_INT16:
+	case ORK_INT4_INT16:
 		return ((const int16_t *)from)[at];
 	case ORK_INT8_INT8:
 		return ((const int8_t *)from)[at];
@@ -174,13 +207,12 @@ static int bench_create(struct bench *bench, const struct options *options)
 	struct ork_matmul_desc desc = {
 		.type = type->type, .m = shape->m, .k = shape->k, .n = shape->n,
 		.cores = options->cores, .sync = options->sync,
-		.multiplier = type->limit ? 1 : 0,
+		.multiplier = type->multiplier,
 	};
 	int error = ork_matmul_create(bench->ork, &desc, &bench->matmul);
 
 	if (!error)
-		error = ork_bo_create(bench->ork,
-				      (uint64_t)shape->m * shape->k * type->operand_bytes, 0,
+		error = ork_bo_create(bench->ork, operand_bytes(type, shape->m, shape->k), 0,
 				      &bench->a);
 	if (!error)
 		error = ork_bo_create(bench->ork,
@@ -198,17 +230,16 @@ static int bench_create(struct bench *bench, const struct options *options)
 
 static int load_weights(struct bench *bench)
 {
-	size_t count = (size_t)bench->shape.k * bench->shape.n;
-	void *packed = malloc(count * bench->type->operand_bytes);
+	uint32_t k = bench->shape.k, n = bench->shape.n;
+	void *packed = calloc(1, operand_bytes(bench->type, k, n));
 	int error;
 
 	if (!packed) {
 		tool_complain("out of memory");
 		return TOOL_DEVICE;
 	}
-	for (size_t i = 0; i < count; i++)
-		store_operand(bench->type, packed, i, bench->b_values[i]);
-	error = ork_weights_pack(bench->b, packed, bench->shape.n, 0);
+	store_operands(bench->type, packed, k, n, bench->b_values);
+	error = ork_weights_pack(bench->b, packed, stride_of(bench->type, n), 0);
 	if (!error)
 		error = ork_weights_load(bench->b);
 	free(packed);
@@ -223,8 +254,8 @@ static int bench_call(struct bench *bench, uint64_t *submit_ns, uint64_t *wait_n
 	uint64_t begin, submitted, end;
 	int error;
 
-	for (size_t i = 0; i < (size_t)bench->shape.m * bench->shape.k; i++)
-		store_operand(bench->type, ork_bo_data(bench->a), i, bench->a_values[i]);
+	store_operands(bench->type, ork_bo_data(bench->a), bench->shape.m, bench->shape.k,
+		       bench->a_values);
 	begin = tool_now_ns();
 	error = ork_matmul_start(bench->matmul, &a, bench->b, &c);
 	submitted = tool_now_ns();
@@ -422,7 +453,8 @@ static bool parse_type(const char *text, const struct type **type)
 			return true;
 		}
 	}
-	tool_complain("--type: \"%s\" is not fp16-fp32, fp16-fp16, int8-int32, int8-int16 or int8-int8", text);
+	tool_complain("--type: \"%s\" is not fp16-fp32, fp16-fp16, int8-int32, int8-int16, int8-int8, "
+		      "int4-int16 or int4-int32", text);
 	return false;
 }
 

@@ -12,11 +12,16 @@
 #include "ork.h"
 #include "test.h"
 
-static const uint32_t in_bytes[] = { 2, 2, 1, 1, 1 }, out_bytes[] = { 4, 2, 4, 2, 1 };
+static const uint32_t in_bits[] = { 16, 16, 8, 8, 8, 4, 4 }, out_bytes[] = { 4, 2, 4, 2, 1, 2, 4 };
 
-static bool is_int8(enum ork_type type)
+static bool is_fp16(enum ork_type type)
 {
-	return in_bytes[type] == 1;
+	return in_bits[type] == 16;
+}
+
+static uint64_t in_bytes(enum ork_type type, uint64_t elements)
+{
+	return (elements * in_bits[type] + 7) / 8;
 }
 
 /*
@@ -56,6 +61,17 @@ static const struct ork_matmul_desc descs[] = {
 	{ .type = ORK_INT8_INT16, .m = 6, .k = 4128, .n = 64, .multiplier = 1, .shift = 4 },
 	{ .type = ORK_INT8_INT8, .m = 3, .k = 64, .n = 32, .multiplier = 2, .shift = 0 },
 	{ .type = ORK_INT8_INT16, .m = 3, .k = 64, .n = 32, .multiplier = 32767, .shift = 47, .offset = -9 },
+	/* Row by row and in batches of one and several tiles, A in place and not, saturating, K in slices. */
+	{ .type = ORK_INT4_INT16, .m = 1, .k = 64, .n = 64 },
+	{ .type = ORK_INT4_INT16, .m = 1, .k = 8192, .n = 256 },
+	{ .type = ORK_INT4_INT16, .m = 37, .k = 96, .n = 192 },
+	{ .type = ORK_INT4_INT16, .m = 35, .k = 1024, .n = 256, .lda = 2048, .ldc = 288 },
+	{ .type = ORK_INT4_INT16, .m = 7, .k = 45, .n = 33, .lda = 50, .ldc = 40 },
+	{ .type = ORK_INT4_INT16, .m = 5, .k = 11000, .n = 70 },
+	{ .type = ORK_INT4_INT16, .m = 1, .k = 11000, .n = 70 },
+	{ .type = ORK_INT4_INT32, .m = 1, .k = 480, .n = 64 },
+	{ .type = ORK_INT4_INT32, .m = 9, .k = 1000, .n = 100 },
+	{ .type = ORK_INT4_INT32, .m = 20, .k = 2048, .n = 64, .lda = 2080 },
 };
 
 #define DESCS	(sizeof(descs) / sizeof(descs[0]))
@@ -64,15 +80,22 @@ static const struct ork_matmul_desc descs[] = {
 
 static double element(const void *matrix, uint64_t index, enum ork_type type)
 {
-	return is_int8(type) ? ((const int8_t *)matrix)[index] : (double)((const _Float16 *)matrix)[index];
+	int nibble;
+
+	if (is_fp16(type))
+		return (double)((const _Float16 *)matrix)[index];
+	if (in_bits[type] == 8)
+		return ((const int8_t *)matrix)[index];
+	nibble = ((const uint8_t *)matrix)[index / 2] >> index % 2 * 4 & 15;
+	return nibble < 8 ? nibble : nibble - 16;
 }
 
-static void fill(void *matrix, uint64_t elements, enum ork_type type, uint64_t *random)
+static void fill(void *matrix, uint64_t bytes, enum ork_type type, uint64_t *random)
 {
 	uint64_t i;
 
-	for (i = 0; i < elements; i++) {
-		if (is_int8(type))
+	for (i = 0; i < (is_fp16(type) ? bytes / 2 : bytes); i++) {
+		if (!is_fp16(type))
 			((int8_t *)matrix)[i] = (int8_t)next_random(random);
 		else
 			((_Float16 *)matrix)[i] = (_Float16)((int32_t)(next_random(random) % 4001) / 2000.0 - 1.0);
@@ -84,6 +107,7 @@ static double result(const void *c, uint64_t index, enum ork_type type)
 	switch (type) {
 	case ORK_FP16_FP32: return ((const float *)c)[index];
 	case ORK_FP16_FP16: return (double)((const _Float16 *)c)[index];
+	case ORK_INT4_INT16:
 	case ORK_INT8_INT16: return ((const int16_t *)c)[index];
 	case ORK_INT8_INT8: return ((const int8_t *)c)[index];
 	default: return ((const int32_t *)c)[index];
@@ -98,7 +122,7 @@ static double allowed(enum ork_type type, uint32_t k, double sum, double magnitu
 {
 	double error = (2e-7 * sqrt(k / 1024.0) + 2e-7) * magnitudes;
 
-	if (is_int8(type))
+	if (!is_fp16(type))
 		return 0;
 	return type == ORK_FP16_FP16 ? error + fabs(sum) / 2048 + ldexp(1, -25) : error;
 }
@@ -137,6 +161,12 @@ static void *c_data(const struct scene *s)
 	return (char *)ork_bo_data(s->c_bo) + s->c_offset;
 }
 
+/* Even for int4. */
+static uint64_t b_stride(const struct scene *s)
+{
+	return s->desc.n + (in_bits[s->desc.type] == 4 && s->desc.n % 2);
+}
+
 /* A row of C, from B as doubles. */
 static void compute_row(const struct scene *s, uint32_t row, const double *b, double *sums, double *magnitudes)
 {
@@ -153,6 +183,31 @@ static void compute_row(const struct scene *s, uint32_t row, const double *b, do
 	}
 }
 
+static double saturated(double sum)
+{
+	return sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum;
+}
+
+/* Of int4 to int16: after each 32 channels, in slices of 10,752 that are added up; and the sum of those. */
+static void saturate_row(const struct scene *s, uint32_t row, const double *b, double *sums)
+{
+	uint64_t n = s->desc.n, l, j;
+	double part, total;
+
+	for (j = 0; j < n; j++) {
+		for (l = 0, part = total = 0; l < s->desc.k; l++) {
+			part += element(a_data(s), row * s->a_stride + l, s->desc.type) * b[l * n + j];
+			if (l % 32 == 31 || l + 1 == s->desc.k)
+				part = saturated(part);
+			if (l % 10752 == 10751 || l + 1 == s->desc.k) {
+				total += part;
+				part = 0;
+			}
+		}
+		sums[j] = saturated(total);
+	}
+}
+
 static void compute(const struct scene *s, struct expectation *e)
 {
 	uint64_t elements = (uint64_t)s->desc.k * s->desc.n, i;
@@ -161,8 +216,10 @@ static void compute(const struct scene *s, struct expectation *e)
 	e->sums = calloc((size_t)e->m * e->n, sizeof(*e->sums));
 	e->magnitudes = calloc((size_t)e->m * e->n, sizeof(*e->magnitudes));
 	for (i = 0; i < elements; i++)
-		b[i] = element(s->b, i, s->desc.type);
-	for (i = 0; i < e->m; i++)
+		b[i] = element(s->b, i / e->n * b_stride(s) + i % e->n, s->desc.type);
+	for (i = 0; i < e->m && e->type == ORK_INT4_INT16; i++)
+		saturate_row(s, (uint32_t)i, b, e->sums + i * e->n);
+	for (i = 0; i < e->m && e->type != ORK_INT4_INT16; i++)
 		compute_row(s, (uint32_t)i, b, e->sums + i * e->n, e->magnitudes + i * e->n);
 	free(b);
 }
@@ -187,7 +244,7 @@ static void put_nans_beside_a(const struct scene *s)
 	uint16_t *a = a_data(s);
 	uint64_t i, j;
 
-	for (i = 0; i < s->desc.m && !is_int8(s->desc.type); i++)
+	for (i = 0; i < s->desc.m && is_fp16(s->desc.type); i++)
 		for (j = s->desc.k; j < s->a_stride; j++)
 			a[i * s->a_stride + j] = 0x7e00;
 }
@@ -197,9 +254,9 @@ static void fill_scene(struct scene *s, uint64_t seed)
 {
 	uint64_t random = seed;
 
-	fill(ork_bo_data(s->a_bo), ork_bo_size(s->a_bo) / in_bytes[s->desc.type], s->desc.type, &random);
+	fill(ork_bo_data(s->a_bo), ork_bo_size(s->a_bo), s->desc.type, &random);
 	put_nans_beside_a(s);
-	fill(s->b, (uint64_t)s->desc.k * s->desc.n, s->desc.type, &random);
+	fill(s->b, in_bytes(s->desc.type, s->desc.k * b_stride(s)), s->desc.type, &random);
 	fill(ork_bo_data(s->c_bo), ork_bo_size(s->c_bo), ORK_INT8_INT32, &random);
 	s->expected = expect(s, seed);
 }
@@ -209,13 +266,13 @@ static void make_scene(struct scene *s, struct ork *ork, const struct ork_matmul
 	uint64_t a_size, c_size;
 
 	*s = (struct scene) { .ork = ork, .desc = *desc, .a_offset = 4096 + 48, .c_offset = 4096 + 128 };
-	s->a_stride = desc->lda ? desc->lda : desc->k;
+	s->a_stride = desc->lda ? desc->lda : desc->k + (in_bits[desc->type] == 4 && desc->k % 2);
 	s->c_stride = desc->ldc ? desc->ldc : desc->n;
-	a_size = s->a_offset + s->a_stride * desc->m * in_bytes[desc->type] + 40000;
+	a_size = s->a_offset + in_bytes(desc->type, s->a_stride * desc->m) + 40000;
 	c_size = s->c_offset + s->c_stride * desc->m * out_bytes[desc->type] + 500;
 	CHECK_EQUAL(ork_bo_create(ork, a_size, 0, &s->a_bo), 0);
 	CHECK_EQUAL(ork_bo_create(ork, c_size, 0, &s->c_bo), 0);
-	s->b = malloc((size_t)desc->k * desc->n * in_bytes[desc->type]);
+	s->b = malloc(in_bytes(desc->type, desc->k * b_stride(s)));
 	fill_scene(s, 1);
 }
 
@@ -291,7 +348,7 @@ static void run_in_place(struct scene *s, struct ork_matmul *matmul, struct ork_
 
 	fill_scene(s, seed);
 	memcpy(before, ork_bo_data(s->c_bo), size);
-	CHECK_EQUAL(ork_weights_pack(weights, s->b, s->desc.n, 0), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, s->b, b_stride(s), 0), 0);
 	CHECK(ork_matmul_run(matmul, &a, weights, &c) == 0, "%s", ork_error(s->ork));
 	check_values(s, c_data(s), s->c_stride);
 	check_beside_c(s, before);
@@ -428,12 +485,21 @@ static void plain_memory_gives_the_same_as_objects(void)
 /* @to: the same A as K rows of M, @stride apart. */
 static void turn(const struct scene *s, void *to, uint64_t stride)
 {
-	uint32_t bytes = in_bytes[s->desc.type], m, k;
+	uint32_t bytes = in_bits[s->desc.type] / 8, m, k;
+	const uint8_t *from = a_data(s);
 
-	for (m = 0; m < s->desc.m; m++)
-		for (k = 0; k < s->desc.k; k++)
-			memcpy((char *)to + (k * stride + m) * bytes,
-			       (const char *)a_data(s) + (m * s->a_stride + k) * bytes, bytes);
+	for (m = 0; m < s->desc.m; m++) {
+		for (k = 0; k < s->desc.k; k++) {
+			uint64_t at = k * stride + m, here = m * s->a_stride + k;
+			int nibble = from[here / 2] >> here % 2 * 4 & 15;
+			uint8_t *byte = (uint8_t *)to + at / 2;
+
+			if (bytes)
+				memcpy((char *)to + at * bytes, from + here * bytes, bytes);
+			else
+				*byte = (uint8_t)(at % 2 ? (*byte & 15) | nibble << 4 : (*byte & 0xf0) | nibble);
+		}
+	}
 }
 
 /* In an object and in plain memory, once more with other elements: what fills rows up stays zero. */
@@ -443,11 +509,12 @@ static void a_transposed_a_gives_the_same(void)
 		{ .type = ORK_FP16_FP32, .m = 37, .k = 33, .n = 16, .a_transposed = true, .lda = 40 },
 		{ .type = ORK_INT8_INT32, .m = 70, .k = 4130, .n = 32, .a_transposed = true },
 		{ .type = ORK_FP16_FP32, .m = 37, .k = 32, .n = 32, .a_transposed = true, .lda = 40 },
+		{ .type = ORK_INT4_INT16, .m = 37, .k = 101, .n = 32, .a_transposed = true, .lda = 40 },
 	};
 	struct ork *ork = open_model("strict");
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < sizeof(turned) / sizeof(turned[0]); i++) {
 		struct ork_matmul_desc straight = turned[i];
 		uint64_t stride = turned[i].lda ? turned[i].lda : turned[i].m;
 		uint32_t out[70 * 32], seed;
@@ -460,7 +527,7 @@ static void a_transposed_a_gives_the_same(void)
 		straight.a_transposed = false;
 		straight.lda = 0;
 		make_scene(&s, ork, &straight);
-		CHECK_EQUAL(ork_bo_create(ork, turned[i].k * stride * in_bytes[turned[i].type], 0, &bo), 0);
+		CHECK_EQUAL(ork_bo_create(ork, in_bytes(turned[i].type, turned[i].k * stride), 0, &bo), 0);
 		CHECK_EQUAL(ork_weights_create(ork, s.desc.type, s.desc.k, s.desc.n, &weights), 0);
 		CHECK(ork_matmul_create(ork, &turned[i], &matmul) == 0, "%s", ork_error(ork));
 		for (seed = 1; seed < 5; seed++) {
@@ -476,6 +543,44 @@ static void a_transposed_a_gives_the_same(void)
 		ork_bo_destroy(bo);
 		drop_scene(&s);
 	}
+	close_model(ork);
+}
+
+/*
+ * Lines that do not count are fetched with the last row's, an atom further each: at the very end of an object
+ * A is copied, or the NPU would fault.
+ */
+static void int4_at_the_end_of_its_object_is_not_read_beyond_it(void)
+{
+	struct ork_matmul_desc desc = { .type = ORK_INT4_INT32, .m = 9, .k = 480, .n = 64, .lda = 4096 };
+	struct ork *ork = open_model("strict");
+	struct ork_weights *weights;
+	struct ork_matmul *matmul;
+	struct ork_profile p;
+	int32_t out[9 * 64];
+	struct scene s;
+	int room;
+
+	make_scene(&s, ork, &desc);
+	CHECK_EQUAL(ork_weights_create(ork, desc.type, desc.k, desc.n, &weights), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, s.b, desc.n, 0), 0);
+	CHECK_EQUAL(ork_matmul_create(ork, &desc, &matmul), 0);
+	for (room = 32; room <= 48; room += 16) {
+		/* Eight strides of 2,048 bytes and a row of 240 up to the end of five pages, less the room. */
+		struct ork_matrix a = { .offset = 20480 - 8 * 2048 - 240 - room }, c = { .data = out };
+
+		CHECK_EQUAL(ork_bo_create(ork, 20480, 0, &a.bo), 0);
+		memcpy((char *)ork_bo_data(a.bo) + a.offset, a_data(&s), 8 * 2048 + 240);
+		ork_profile_enable(ork, true);
+		CHECK(ork_matmul_run(matmul, &a, weights, &c) == 0, "%s", ork_error(ork));
+		ork_profile_get(ork, &p);
+		CHECK_EQUAL(p.phase[ORK_PHASE_GATHER].calls, room < 48);
+		check_values(&s, out, 64);
+		ork_bo_destroy(a.bo);
+	}
+	ork_matmul_destroy(matmul);
+	ork_weights_destroy(weights);
+	drop_scene(&s);
 	close_model(ork);
 }
 
@@ -570,6 +675,8 @@ static void live_extents_maintain_what_was_written_and_whole_ones_far_more(void)
 	desc.ldc = 256;
 	run_four_times(ork, &desc);
 	desc.sync = ORK_SYNC_WHOLE;
+	run_four_times(ork, &desc);
+	desc = (struct ork_matmul_desc) { .type = ORK_INT4_INT16, .m = 24, .k = 512, .n = 256 };
 	run_four_times(ork, &desc);
 	close_model(ork);
 }
@@ -670,6 +777,7 @@ int main(void)
 	RUN(so_they_are_on_a_coherent_device);
 	RUN(plain_memory_gives_the_same_as_objects);
 	RUN(a_transposed_a_gives_the_same);
+	RUN(int4_at_the_end_of_its_object_is_not_read_beyond_it);
 	RUN(two_products_may_be_in_flight);
 	RUN(live_extents_maintain_what_was_written_and_whole_ones_far_more);
 	RUN(opening_tells_what_is_wrong);

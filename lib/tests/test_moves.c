@@ -390,24 +390,34 @@ static void rows_are_copied_between_any_strides(void)
 	}
 }
 
-static void gathered_rows_are_padded_with_zeros(void)
+static uint8_t nibble(const uint8_t *of, size_t pitch, size_t row, size_t column)
+{
+	return of[row * pitch + column / 2] >> column % 2 * 4 & 15;
+}
+
+/* Where a row has an odd number of elements, its last byte gets a zero. */
+static void int4_is_transposed_by_halves_of_bytes(void)
 {
 	uint64_t random = 6;
-	uint32_t i, j, k;
+	uint32_t i;
 
-	for (i = 0; i < 500; i++) {
-		size_t row = random_in(&random, 1, 300), rows = random_in(&random, 1, 9);
-		size_t stride = row + random_in(&random, 0, 2) * 13, padded = row + random_in(&random, 0, 3) * 11;
-		struct guarded to = guarded_new(rows * padded, i % 8);
-		uint8_t *from = random_bytes(&random, (rows - 1) * stride + row), *expected = calloc(rows, padded);
+	for (i = 0; i < 300; i++) {
+		size_t rows = random_in(&random, 1, 40), columns = random_in(&random, 1, 40), r, c;
+		size_t pitch = (columns + 1) / 2 + random_in(&random, 0, 2), to_pitch = (rows + 1) / 2 + i % 3;
+		struct guarded to = guarded_new((columns - 1) * to_pitch + (rows + 1) / 2, i % 8);
+		uint8_t *from = random_bytes(&random, (rows - 1) * pitch + (columns + 1) / 2);
+		uint8_t *result = to.data;
 
-		for (j = 0; j < rows; j++)
-			for (k = 0; k < row; k++)
-				expected[j * padded + k] = from[j * stride + k];
-		ork_gather_rows(to.data, padded, from, stride, row, rows);
-		check_bytes(&to, expected, "gather", (uint32_t)rows, (uint32_t)row, stride);
-		guarded_free(&to, "gather");
-		free(expected);
+		ork_transpose_int4(result, to_pitch, from, pitch, rows, columns);
+		for (c = 0; c < columns; c++) {
+			for (r = 0; r < rows; r++)
+				CHECK_EQUAL(nibble(result, to_pitch, c, r), nibble(from, pitch, r, c));
+			if (rows % 2)
+				CHECK_EQUAL(nibble(result, to_pitch, c, rows), 0);
+			for (r = (rows + 1) / 2; c + 1 < columns && r < to_pitch; r++)
+				CHECK_EQUAL(result[c * to_pitch + r], GUARD_BYTE);
+		}
+		guarded_free(&to, "transpose of int4");
 		free(from);
 	}
 }
@@ -521,7 +531,7 @@ int main(void)
 	RUN(every_element_is_packed_where_the_npu_looks_for_it);
 	RUN(wide_and_deep_matrices_are_packed);
 	RUN(rows_are_copied_between_any_strides);
-	RUN(gathered_rows_are_padded_with_zeros);
+	RUN(int4_is_transposed_by_halves_of_bytes);
 	RUN(rows_become_columns);
 	RUN(fp32_slices_add_up);
 	RUN(integer_slices_add_up_and_wrap);

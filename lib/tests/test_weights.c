@@ -16,7 +16,15 @@ static const struct shape shapes[] = {
 	{ ORK_FP16_FP32, 1, 1, 0 }, { ORK_FP16_FP32, 33, 17, 2 }, { ORK_INT8_INT32, 95, 33, 0 },
 	{ ORK_FP16_FP32, 2048, 16, 0 }, { ORK_FP16_FP32, 2080, 32, 0 }, { ORK_FP16_FP16, 3000, 20, 3 },
 	{ ORK_INT8_INT32, 4096, 32, 0 }, { ORK_INT8_INT32, 4128, 32, 1 }, { ORK_INT8_INT32, 9001, 50, 0 },
+	/* two to a byte, in even strides */
+	{ ORK_INT4_INT16, 32, 64, 0 }, { ORK_INT4_INT16, 45, 33, 5 }, { ORK_INT4_INT16, 10754, 66, 0 },
+	{ ORK_INT4_INT32, 480, 64, 2 }, { ORK_INT4_INT32, 1001, 70, 1 },
 };
+
+static const uint32_t in_bits[] = { 16, 16, 8, 8, 8, 4, 4 }, groups[] = { 16, 16, 32, 32, 32, 64, 64 };
+/* K of one program, and of a slice where there is more. */
+static const uint32_t limits[] = { 2048, 2048, 4096, 4096, 4096, 10752, 480 };
+static const uint32_t slices[] = { 1024, 1024, 2048, 2048, 2048, 10752, 480 };
 
 /* Any two elements near each other differ. */
 static uint16_t element(uint32_t k, uint32_t n)
@@ -24,12 +32,11 @@ static uint16_t element(uint32_t k, uint32_t n)
 	return (uint16_t)(k * 251 + n * 7 + 1);
 }
 
-/* Rows of over 4096 bytes are cut into slices of 2048 bytes, each packed by itself. */
+/* A long K is cut into slices, each packed by itself. */
 static uint64_t packed_index(const struct shape *s, uint32_t k, uint32_t n)
 {
-	bool int8 = s->type == ORK_INT8_INT32;
-	uint32_t all = round_up(s->k, 32), group = int8 ? 32 : 16, width = round_up(s->n, group);
-	uint32_t slice = all <= (int8 ? 4096 : 2048) ? all : int8 ? 2048 : 1024;
+	uint32_t all = round_up(s->k, 32), group = groups[s->type], width = round_up(s->n, group);
+	uint32_t slice = all <= limits[s->type] ? all : slices[s->type];
 	uint32_t first = k / slice * slice, channels = all - first < slice ? all - first : slice;
 
 	k -= first;
@@ -39,33 +46,50 @@ static uint64_t packed_index(const struct shape *s, uint32_t k, uint32_t n)
 
 static void store(const struct shape *s, void *array, uint64_t index, uint16_t value)
 {
-	if (s->type == ORK_INT8_INT32)
+	uint8_t *byte = (uint8_t *)array + index / 2;
+
+	if (in_bits[s->type] == 16)
+		((uint16_t *)array)[index] = value;
+	else if (in_bits[s->type] == 8)
 		((uint8_t *)array)[index] = (uint8_t)value;
 	else
-		((uint16_t *)array)[index] = value;
+		*byte = index % 2 ? (uint8_t)((*byte & 15) | value << 4) : (uint8_t)((*byte & 0xf0) | (value & 15));
 }
 
+static size_t bytes_of(const struct shape *s, uint64_t elements)
+{
+	return (elements * in_bits[s->type] + 7) / 8;
+}
+
+/* What is between rows is not zero. */
 static void *make_b(const struct shape *s, size_t stride, bool transposed)
 {
-	uint32_t esz = s->type == ORK_INT8_INT32 ? 1 : 2, k, n;
-	void *b = malloc(((transposed ? s->n : s->k) - 1) * stride * esz + (transposed ? s->k : s->n) * esz);
+	size_t size = bytes_of(s, ((transposed ? s->n : s->k) - 1) * stride + (transposed ? s->k : s->n));
+	void *b = malloc(size);
+	uint32_t k, n;
 
+	memset(b, 0xee, size);
 	for (k = 0; k < s->k; k++)
 		for (n = 0; n < s->n; n++)
 			store(s, b, transposed ? n * stride + k : k * stride + n, element(k, n));
 	return b;
 }
 
+static size_t stride_of(const struct shape *s, bool transposed)
+{
+	size_t stride = (transposed ? s->k : s->n) + s->extra;
+
+	return in_bits[s->type] == 4 ? (stride + 1) / 2 * 2 : stride;
+}
+
 static void check_shape(struct ork *ork, const struct shape *s, bool transposed)
 {
-	size_t stride = (transposed ? s->k : s->n) + s->extra, bytes;
+	size_t stride = stride_of(s, transposed), bytes;
 	void *b = make_b(s, stride, transposed), *expected;
 	struct ork_weights *weights;
 	uint32_t k, n;
 
-	bytes = (size_t)round_up(s->k, 32) * round_up(s->n, s->type == ORK_INT8_INT32 ? 32 : 16);
-	if (s->type != ORK_INT8_INT32)
-		bytes *= 2;
+	bytes = bytes_of(s, (uint64_t)round_up(s->k, 32) * round_up(s->n, groups[s->type]));
 	expected = calloc(1, bytes);
 	for (k = 0; k < s->k; k++)
 		for (n = 0; n < s->n; n++)
@@ -128,6 +152,34 @@ static void other_elements_give_the_same(void)
 	free(half);
 	free(single);
 	free(brain);
+}
+
+/* One to a byte, and two; odd rows, and slices. */
+static void int4_can_come_from_bytes(void)
+{
+	static const struct shape s = { ORK_INT4_INT32, 1001, 70, 0 };
+	struct ork *ork = fake_open();
+	int8_t *bytes = malloc((size_t)s.k * 71);
+	void *b = make_b(&s, 70, false);
+	struct ork_weights *weights, *other;
+	uint32_t k, n;
+
+	for (k = 0; k < s.k; k++)
+		for (n = 0; n < s.n; n++)
+			bytes[k * 71 + n] = (int8_t)((element(k, n) & 15) ^ 8) - 8;
+	CHECK_EQUAL(ork_weights_create(ork, s.type, s.k, s.n, &weights), 0);
+	CHECK_EQUAL(ork_weights_create(ork, s.type, s.k, s.n, &other), 0);
+	CHECK_EQUAL(ork_weights_pack(weights, b, 70, 0), 0);
+	CHECK_EQUAL(ork_weights_pack_from(other, ORK_ELEMENT_INT8, bytes, 71, 0), 0);
+	CHECK(!memcmp(other->bo->data, weights->bo->data, weights->layout.bytes), "bytes give something else");
+	CHECK_EQUAL(ork_weights_pack(weights, b, 71, 0), -EINVAL);
+	CHECK(strstr(ork_error(ork), "71") && strstr(ork_error(ork), "even"), "%s", ork_error(ork));
+	CHECK_EQUAL(ork_weights_pack_from(weights, ORK_ELEMENT_FP16, b, 70, 0), -EOPNOTSUPP);
+	CHECK(strstr(ork_error(ork), "int4"), "%s", ork_error(ork));
+	ork_weights_destroy(weights);
+	ork_weights_destroy(other);
+	free(bytes);
+	free(b);
 }
 
 static void loading_cleans_what_was_packed_once(void)
@@ -211,6 +263,31 @@ static void saved_weights_come_back(void)
 	unlink(file_path);
 }
 
+/* Of the types with elements of int4 that have other slices, the one that was saved. */
+static void slices_of_a_file_are_those_that_were_saved(void)
+{
+	static const struct {
+		enum ork_type type;
+		uint32_t k, slice;
+	} cases[] = {
+		{ ORK_INT4_INT16, 481, 512 }, { ORK_INT4_INT32, 481, 480 }, { ORK_INT4_INT16, 11000, 10752 },
+		{ ORK_INT4_INT32, 11000, 480 }, { ORK_INT4_INT32, 100, 128 },
+	};
+	struct ork *ork = fake_open();
+	struct ork_weights *weights;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CHECK_EQUAL(ork_weights_create(ork, cases[i].type, cases[i].k, 3, &weights), 0);
+		CHECK_EQUAL(ork_weights_save(weights, file_path), 0);
+		ork_weights_destroy(weights);
+		CHECK(ork_weights_open(ork, file_path, &weights) == 0, "%s", ork_error(ork));
+		CHECK_EQUAL(weights->layout.slice, cases[i].slice);
+		ork_weights_destroy(weights);
+	}
+	unlink(file_path);
+}
+
 /* A file with @value at @offset, or with @value bytes if that is SIZE. */
 #define SIZE	UINT64_MAX
 
@@ -276,9 +353,11 @@ int main(void)
 	snprintf(file_path, sizeof(file_path), "/tmp/ork-test-weights-%d", (int)getpid());
 	RUN(every_element_goes_where_the_npu_looks_for_it);
 	RUN(other_elements_give_the_same);
+	RUN(int4_can_come_from_bytes);
 	RUN(loading_cleans_what_was_packed_once);
 	RUN(wrong_weights_are_refused_with_value_and_limit);
 	RUN(saved_weights_come_back);
+	RUN(slices_of_a_file_are_those_that_were_saved);
 	RUN(wrong_files_are_refused_with_the_field);
 	RUN(a_file_that_cannot_be_reached_is_named);
 	return test_result();

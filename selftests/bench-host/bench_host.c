@@ -108,8 +108,8 @@ static size_t gather(size_t size)
 {
 	size_t row = ROW_BYTES - LINE - 32, rows = size / ROW_BYTES;
 
-	ork_gather_rows(out, ROW_BYTES - LINE, in, ROW_BYTES, row, rows);
-	return rows * (row + ROW_BYTES - LINE);
+	ork_copy_rows(out, ROW_BYTES - LINE, in, ROW_BYTES, row, rows);
+	return rows * row * 2;
 }
 
 static size_t copy_back(size_t size)

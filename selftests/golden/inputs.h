@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32, INT8_INT16, INT8_INT8 };
+enum golden_type { FP16_FP32, FP16_FP16, INT8_INT32, INT8_INT16, INT8_INT8, INT4_INT16, INT4_INT32 };
 
 #define GOLDEN_A	0u
 #define GOLDEN_B	1u
@@ -44,6 +44,38 @@ static inline double golden_fp16(uint64_t seed, unsigned int matrix, uint64_t ro
 static inline int8_t golden_int8(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
 {
 	return (int8_t)(golden_random(seed, matrix, row, column) % 256 - 128);
+}
+
+/*
+ * A is not negative, and two of three columns of B are mostly of one sign: sums of many leave 16 bits on
+ * either side.
+ */
+static inline int8_t golden_int4(uint64_t seed, unsigned int matrix, uint64_t row, uint64_t column)
+{
+	int32_t random = (int32_t)(golden_random(seed, matrix, row, column) % 16);
+	int32_t value = random - 8 + ((int32_t)(column % 3) - 1) * 6;
+
+	if (matrix == GOLDEN_A)
+		return (int8_t)(random % 8);
+	return (int8_t)(value > 7 ? 7 : value < -8 ? -8 : value);
+}
+
+/* Two in a byte, the first in its low half. */
+static inline void golden_put_int4(void *matrix, size_t index, int8_t value)
+{
+	uint8_t *byte = (uint8_t *)matrix + index / 2;
+
+	*byte = index % 2 ? (uint8_t)((*byte & 0x0f) | (uint8_t)value << 4) :
+			    (uint8_t)((*byte & 0xf0) | (value & 0x0f));
+}
+
+/* Of int4 to int16: channels after which a sum is saturated, and after which another is begun. */
+#define GOLDEN_INT4_STEP	32u
+#define GOLDEN_INT4_SLICE	10752u
+
+static inline int32_t golden_saturated(int64_t sum)
+{
+	return (int32_t)(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
 }
 
 /* Of the requantised types: some sums of these operands saturate at either end. */

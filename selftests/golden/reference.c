@@ -5,14 +5,16 @@
  *
  * What the NPU computes: int8 exactly, and then perhaps requantised; fp16 as fp32 sums of the exact products of 32 ascending k,
  * summed in ascending order, rounded to nearest-even at every addition, and for an fp16 result once
- * more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise.
+ * more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise. int4 to int16
+ * is saturated after each 32 k, and begun anew after 10,752, of whose sums the sum is saturated again; to int32 it is exact.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "inputs.h"
 
-static const char *const type_names[] = { "fp16_fp32", "fp16_fp16", "int8_int32", "int8_int16", "int8_int8" };
+static const char *const type_names[] = { "fp16_fp32", "fp16_fp16", "int8_int32", "int8_int16", "int8_int8", "int4_int16",
+	"int4_int32" };
 
 static const struct golden_case {
 	enum golden_type type;
@@ -42,6 +44,11 @@ static const struct golden_case {
 	{ INT8_INT16, 64, 512, 96, 512, 96 },	/* requantised */
 	{ INT8_INT8, 64, 512, 192, 512, 192 },
 	{ INT8_INT8, 11, 4500, 50, 4500, 50 },	/* from slices' sums */
+	{ INT4_INT16, 1, 2048, 256, 2048, 256 },	/* a row, in place */
+	{ INT4_INT16, 37, 1024, 192, 1024, 192 },	/* batches of rows */
+	{ INT4_INT16, 6, 4096, 100, 8192, 104 },	/* saturated; A as far apart as boards had it */
+	{ INT4_INT16, 3, 11001, 50, 11010, 51 },	/* slices of K */
+	{ INT4_INT32, 20, 1000, 130, 1000, 130 },	/* exact */
 };
 
 /* Adds one sum to the next, and begins it anew. */
@@ -123,13 +130,42 @@ static uint64_t hash_int8(const struct golden_case *c, uint64_t seed)
 	return hash;
 }
 
+static uint64_t hash_int4(const struct golden_case *c, uint64_t seed)
+{
+	uint64_t hash = GOLDEN_HASH_START;
+
+	for (uint32_t m = 0; m < c->m; m++)
+		for (uint32_t n = 0; n < c->n; n++) {
+			int32_t exact = 0, part = 0, total = 0;
+			int16_t narrow;
+
+			for (uint32_t k = 0; k < c->k; k++) {
+				int32_t product = golden_int4(seed, GOLDEN_A, m, k) * golden_int4(seed, GOLDEN_B, k, n);
+
+				exact += product;
+				part += product;
+				if (k % GOLDEN_INT4_STEP == GOLDEN_INT4_STEP - 1 || k + 1 == c->k)
+					part = golden_saturated(part);
+				if (k % GOLDEN_INT4_SLICE == GOLDEN_INT4_SLICE - 1 || k + 1 == c->k) {
+					total += part;
+					part = 0;
+				}
+			}
+			narrow = (int16_t)golden_saturated(total);
+			hash = c->type == INT4_INT32 ? golden_hash(hash, &exact, sizeof(exact)) :
+						       golden_hash(hash, &narrow, sizeof(narrow));
+		}
+	return hash;
+}
+
 int main(void)
 {
 	printf("# written by golden/reference.c\n# type\tm\tk\tn\tlda\tldc\tseed\tfnv1a64 of C's rows\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct golden_case *c = &cases[i];
 		uint64_t seed = i + 1;
-		uint64_t hash = c->type >= INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
+		uint64_t hash = c->type >= INT4_INT16 ? hash_int4(c, seed) :
+				c->type >= INT8_INT32 ? hash_int8(c, seed) : hash_fp16(c, seed);
 
 		printf("%s\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%016" PRIx64 "\n", type_names[c->type],
 		       c->m, c->k, c->n, c->lda, c->ldc, seed, hash);

@@ -20,7 +20,7 @@ FIXTURE(golden) {
 	struct ork_bo *a, *c;
 	struct ork_weights *b;
 	void *c_memory;		/* C in plain memory */
-	uint32_t element, c_element;	/* bytes */
+	uint32_t c_element;	/* bytes */
 	bool in_place;		/* rows of C are whole cache lines */
 };
 
@@ -34,7 +34,8 @@ FIXTURE_VARIANT(golden) {
 
 static const enum ork_type ork_types[] = {
 	[FP16_FP32] = ORK_FP16_FP32, [FP16_FP16] = ORK_FP16_FP16, [INT8_INT32] = ORK_INT8_INT32,
-	[INT8_INT16] = ORK_INT8_INT16, [INT8_INT8] = ORK_INT8_INT8,
+	[INT8_INT16] = ORK_INT8_INT16, [INT8_INT8] = ORK_INT8_INT8, [INT4_INT16] = ORK_INT4_INT16,
+	[INT4_INT32] = ORK_INT4_INT32,
 };
 
 static bool is_integer(enum golden_type type)
@@ -42,29 +43,63 @@ static bool is_integer(enum golden_type type)
 	return type >= INT8_INT32;
 }
 
-static uint32_t bytes_of_c(enum golden_type type)
+static bool is_int4(enum golden_type type)
 {
-	return type == INT8_INT8 ? 1 : type == INT8_INT16 || type == FP16_FP16 ? 2 : 4;
+	return type >= INT4_INT16;
 }
 
-static void put_element(const FIXTURE_VARIANT(golden) *v, void *at, uint64_t seed,
+static bool is_requantised(enum golden_type type)
+{
+	return type == INT8_INT16 || type == INT8_INT8;
+}
+
+static uint32_t bytes_of_c(enum golden_type type)
+{
+	switch (type) {
+	case INT8_INT8: return 1;
+	case FP16_FP16:
+	case INT8_INT16:
+	case INT4_INT16: return 2;
+	default: return 4;
+	}
+}
+
+static size_t bytes_of_operand(enum golden_type type, size_t elements)
+{
+	return is_int4(type) ? (elements + 1) / 2 : is_integer(type) ? elements : elements * 2;
+}
+
+/* Rows of int4 begin on bytes. */
+static uint32_t b_stride(const FIXTURE_VARIANT(golden) *v)
+{
+	return v->n + (is_int4(v->type) && v->n % 2);
+}
+
+static int8_t integer_element(enum golden_type type, uint64_t seed, unsigned int matrix,
+			      uint32_t row, uint32_t column)
+{
+	return is_int4(type) ? golden_int4(seed, matrix, row, column) :
+			       golden_int8(seed, matrix, row, column);
+}
+
+static void put_element(enum golden_type type, void *to, size_t index, uint64_t seed,
 			unsigned int matrix, uint32_t row, uint32_t column)
 {
-	if (is_integer(v->type))
-		*(int8_t *)at = golden_int8(seed, matrix, row, column);
+	if (!is_integer(type))
+		((_Float16 *)to)[index] = (_Float16)golden_fp16(seed, matrix, row, column);
+	else if (is_int4(type))
+		golden_put_int4(to, index, golden_int4(seed, matrix, row, column));
 	else
-		*(_Float16 *)at = (_Float16)golden_fp16(seed, matrix, row, column);
+		((int8_t *)to)[index] = golden_int8(seed, matrix, row, column);
 }
 
 static void fill(const FIXTURE_VARIANT(golden) *v, void *to, uint64_t seed, unsigned int matrix,
 		 uint32_t rows, uint32_t columns, uint32_t stride)
 {
-	uint32_t element = is_integer(v->type) ? 1 : 2;
-
 	for (uint32_t row = 0; row < rows; row++)
 		for (uint32_t column = 0; column < columns; column++)
-			put_element(v, (uint8_t *)to + ((size_t)row * stride + column) * element,
-				    seed, matrix, row, column);
+			put_element(v->type, to, (size_t)row * stride + column, seed, matrix, row,
+				    column);
 }
 
 static void fill_a(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, uint64_t seed)
@@ -74,15 +109,20 @@ static void fill_a(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v,
 
 static int fill_b(FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v, uint64_t seed)
 {
-	void *b = malloc((size_t)v->k * v->n * self->element);
+	void *b = malloc(bytes_of_operand(v->type, (size_t)v->k * b_stride(v)));
 	int error;
 
 	if (!b)
 		return -ENOMEM;
-	fill(v, b, seed, GOLDEN_B, v->k, v->n, v->n);
-	error = ork_weights_pack(self->b, b, v->n, 0);
+	fill(v, b, seed, GOLDEN_B, v->k, v->n, b_stride(v));
+	error = ork_weights_pack(self->b, b, b_stride(v), 0);
 	free(b);
 	return error;
+}
+
+static size_t a_room(const FIXTURE_VARIANT(golden) *v)
+{
+	return bytes_of_operand(v->type, (size_t)v->m * v->lda);
 }
 
 static size_t c_room(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(golden) *v)
@@ -92,12 +132,10 @@ static size_t c_room(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIANT(gol
 
 FIXTURE_SETUP(golden)
 {
-	self->element = is_integer(variant->type) ? 1 : 2;
 	self->c_element = bytes_of_c(variant->type);
 	self->in_place = variant->n * self->c_element % 64 == 0;
 	ASSERT_EQ(0, ork_open(TEST_DEVICE, &self->ork));
-	ASSERT_EQ(0, ork_bo_create(self->ork, (uint64_t)variant->m * variant->lda * self->element,
-				   0, &self->a));
+	ASSERT_EQ(0, ork_bo_create(self->ork, a_room(variant), 0, &self->a));
 	ASSERT_EQ(0, ork_bo_create(self->ork, c_room(self, variant), 0, &self->c));
 	ASSERT_EQ(0, ork_weights_create(self->ork, ork_types[variant->type], variant->k, variant->n,
 					&self->b));
@@ -119,7 +157,7 @@ FIXTURE_TEARDOWN(golden)
 static struct ork_matmul_desc describe(const FIXTURE_VARIANT(golden) *v, uint32_t cores,
 				       enum ork_sync_mode sync)
 {
-	bool requantised = v->type > INT8_INT32;
+	bool requantised = is_requantised(v->type);
 
 	return (struct ork_matmul_desc){
 		.type = ork_types[v->type],
@@ -253,12 +291,11 @@ TEST_F_TIMEOUT(golden, cold_and_warm_on_three_cores_whole_objects, TIMEOUT_S)
 TEST_F_TIMEOUT(golden, cold_and_warm_from_plain_memory, TIMEOUT_S)
 {
 	struct ork_matmul_desc desc = describe(variant, 3, ORK_SYNC_LIVE);
-	size_t a_bytes = (size_t)variant->m * variant->lda * self->element;
-	struct ork_matrix a = { .data = malloc(a_bytes) }, c = { .data = self->c_memory };
+	struct ork_matrix a = { .data = malloc(a_room(variant)) }, c = { .data = self->c_memory };
 	struct ork_matmul *matmul;
 
 	ASSERT_NE(NULL, a.data);
-	memcpy(a.data, ork_bo_data(self->a), a_bytes);
+	memcpy(a.data, ork_bo_data(self->a), a_room(variant));
 	ASSERT_EQ(0, ork_matmul_create(self->ork, &desc, &matmul));
 	for (unsigned int i = 0; i < 2; i++) {
 		memset(c.data, 0x5a, c_room(self, variant));
@@ -279,7 +316,7 @@ static double element_of_c(const FIXTURE_DATA(golden) *self, const FIXTURE_VARIA
 		return *(const float *)at;
 	if (v->type == FP16_FP16)
 		return (double)*(const _Float16 *)at;
-	if (v->type == INT8_INT16)
+	if (v->type == INT8_INT16 || v->type == INT4_INT16)
 		return *(const int16_t *)at;
 	if (v->type == INT8_INT8)
 		return *(const int8_t *)at;
@@ -308,8 +345,25 @@ static int64_t units(const FIXTURE_VARIANT(golden) *v, unsigned int matrix, uint
 		     uint32_t column)
 {
 	return is_integer(v->type)
-		       ? golden_int8(v->seed, matrix, row, column)
+		       ? integer_element(v->type, v->seed, matrix, row, column)
 		       : (int64_t)ldexp(golden_fp16(v->seed, matrix, row, column), UNIT_BITS);
+}
+
+/* Of int4 to int16, a column of @b at a time. */
+static int64_t saturated_sum(const FIXTURE_VARIANT(golden) *v, uint32_t m, const int32_t *b)
+{
+	int64_t part = 0, total = 0;
+
+	for (uint32_t k = 0; k < v->k; k++) {
+		part += units(v, GOLDEN_A, m, k) * b[(size_t)k * v->n];
+		if (k % GOLDEN_INT4_STEP == GOLDEN_INT4_STEP - 1)
+			part = golden_saturated(part);
+		if (k % GOLDEN_INT4_SLICE == GOLDEN_INT4_SLICE - 1) {
+			total += part;
+			part = 0;
+		}
+	}
+	return golden_saturated(total + golden_saturated(part));
 }
 
 /* A row of C, exactly, and the sums of the sizes of what is added up there. */
@@ -354,12 +408,14 @@ TEST_F_TIMEOUT(golden, close_to_exact_sums, TIMEOUT_S)
 	for (uint32_t m = 0; m < variant->m; m++) {
 		exact_row(variant, m, b, sum, size);
 		for (uint32_t n = 0; n < variant->n; n++) {
-			double exact = variant->type > INT8_INT32
+			double exact = is_requantised(variant->type)
 					       ? golden_requantised(variant->type, sum[n])
 					       : (double)sum[n] * unit;
 			double rounding =
 				variant->type == FP16_FP16 ? fabs(exact) / 2048 + 0x1p-25 : 0;
 
+			if (variant->type == INT4_INT16)
+				exact = (double)saturated_sum(variant, m, b + n);
 			wrong += fabs(element_of_c(self, variant, m, n) - exact) >
 				 slack * (double)size[n] * unit + rounding;
 		}

@@ -265,7 +265,9 @@ static void a_missing_device_is_told(void)
 
 static void bench_times_every_type_and_checks_its_results(void)
 {
-	static const char *const types[] = { "fp16-fp32", "fp16-fp16", "int8-int32", "int8-int16", "int8-int8" };
+	static const char *const types[] = {
+		"fp16-fp32", "fp16-fp16", "int8-int32", "int8-int16", "int8-int8", "int4-int16", "int4-int32",
+	};
 
 	for (int i = 0; i < 5; i++) {
 		int status = run(
