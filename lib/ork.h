@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libork: buffers, register-command chains and matrix products on the RK3588 NPU.
+ */
+/**
+ * DOC: Notes
  *
  * Functions return 0 or a negative errno, unless they say otherwise; they print nothing and keep no
  * globals. A struct ork and everything made from it belong to one thread at a time; different struct
@@ -36,30 +39,66 @@ struct ork;
  *	the NPU model in this process, which needs no kernel driver; else the path of a node
  * @ork: out: the device, to be closed with ork_close(); NULL on failure
  *
- * Returns -ENODEV if no node belongs to the ork driver, -ENOENT or -EACCES if the node cannot be
+ * A device that is opened twice is two: each has addresses, objects and counters of its own. With
+ * ORK_PROF=1 in the environment it is profiled, see ork_profile_enable().
+ *
+ * Return: 0; -ENODEV if no node belongs to the ork driver, -ENOENT or -EACCES if the node cannot be
  * opened (-EACCES also if none was found and some cannot be opened), -ENOTSUP if it is another
- * driver's, -ELIBACC if the model (libork-model.so.0) cannot be loaded, -EPROTO if kernel or model
- * speak another major version.
+ * driver's, -ELIBACC if the model (libork-model.so.0) cannot be loaded, -EINVAL if it does not know an
+ * option in $ORK_MODEL, -EPROTO if kernel or model speak another major version, -ENOMEM.
  */
 int ork_open(const char *device, struct ork **ork);
 
-/** ork_close - close a device; what was made from it must have been destroyed before. NULL is allowed. */
+/**
+ * ork_close - close a device
+ * @ork: the device; NULL is allowed
+ *
+ * What was made from it must have been destroyed before.
+ */
 void ork_close(struct ork *ork);
 
-/** ork_error - what the last failed call on @ork found wrong, one line without a newline; "" before the first */
+/**
+ * ork_error - what the last failed call on a device found wrong
+ * @ork: the device
+ *
+ * Calls on what was made from the device count; calls that succeed change nothing. Those that have no
+ * device to tell it to give their errno only: ork_open(), ork_matmul_plan() and, once a chain is begun,
+ * ork_chain_begin() to ork_chain_task().
+ *
+ * Return: one line without a newline, valid until the next call fails; "" before the first.
+ */
 const char *ork_error(const struct ork *ork);
 
-/** ork_name - the path of the node, or "model" */
+/**
+ * ork_name - what was opened
+ * @ork: the device
+ *
+ * Tells which node ork_open() found.
+ *
+ * Return: the path of the node, or "model". Valid as long as @ork.
+ */
 const char *ork_name(const struct ork *ork);
 
-/** ork_info - what the device is: cores, cache line, addresses. Valid as long as @ork. */
+/**
+ * ork_info - what a device is
+ * @ork: the device
+ *
+ * Asks nothing of the device: it was asked when it was opened.
+ *
+ * Return: cores, cache line, addresses and more, as drm/ork_drm.h describes them. Valid as long as @ork.
+ */
 const struct drm_ork_device_info *ork_info(const struct ork *ork);
 
 /**
  * ork_counters - counters of this open device, or of one core
- * @core: the core's number, or -1 for what this struct ork did
+ * @ork: the device
+ * @core: the core's number from 0, or -1 for what this struct ork did
+ * @counters: out: bytes, nanoseconds and events; drm/ork_drm.h describes them
  *
- * Returns -EINVAL if there is no such core.
+ * A core's counters are of all who use it, since the driver was bound. Those of this struct ork begin
+ * with it.
+ *
+ * Return: 0, or -EINVAL if there is no such core.
  */
 int ork_counters(struct ork *ork, int core, struct drm_ork_counters *counters);
 
@@ -69,32 +108,80 @@ struct ork_bo;
 
 /**
  * ork_bo_create - memory that CPU and NPU both reach, zeroed
+ * @ork: the device
  * @size: bytes, rounded up to pages; at least 1
- * @flags: DRM_ORK_BO_*
- * @bo: out: the object
+ * @flags: 0, or DRM_ORK_BO_WRITE_COMBINE: never in need of ork_bo_sync(), but slow for the CPU to read
+ * @bo: out: the object, to be freed with ork_bo_destroy(); NULL on failure
  *
- * Returns -EINVAL, -EOPNOTSUPP (unknown flag), -ENOSPC (the device's 4 GiB of addresses are used up), -ENOMEM.
+ * Its address on the NPU stays the same. All objects of a struct ork share 4 GiB, for the NPU's address
+ * registers have 32 bits (drm/ork_regs.h).
+ *
+ * Return: 0; -EINVAL (no size), -EOPNOTSUPP (unknown flag), -ENOSPC (the addresses are used up), -ENOMEM.
  */
 int ork_bo_create(struct ork *ork, uint64_t size, uint32_t flags, struct ork_bo **bo);
 
-/** ork_bo_destroy - free; jobs in flight keep what they use. NULL is allowed. */
+/**
+ * ork_bo_destroy - free an object
+ * @bo: the object; NULL is allowed
+ *
+ * The CPU's mapping ends at once; jobs in flight keep what they use.
+ */
 void ork_bo_destroy(struct ork_bo *bo);
 
-/** ork_bo_data - the object in the CPU's memory, mapped since its creation */
+/**
+ * ork_bo_data - an object as the CPU has it
+ * @bo: the object
+ *
+ * Mapped since the object's creation. What the CPU writes here reaches the NPU, and the other way round, when
+ * ork_bo_sync() or a submit's extents say so.
+ *
+ * Return: its first byte, page-aligned. Valid as long as @bo.
+ */
 void *ork_bo_data(const struct ork_bo *bo);
+
+/**
+ * ork_bo_size - an object's size
+ * @bo: the object
+ *
+ * It may be more than was asked for.
+ *
+ * Return: bytes, a whole number of the device's pages.
+ */
 uint64_t ork_bo_size(const struct ork_bo *bo);
+
+/**
+ * ork_bo_handle - an object's name in extents
+ * @bo: the object
+ *
+ * For struct drm_ork_extent, when jobs are submitted by hand; known to this struct ork only.
+ *
+ * Return: the handle, never 0.
+ */
 uint32_t ork_bo_handle(const struct ork_bo *bo);
-/** ork_bo_iova - the object's address on the NPU */
+
+/**
+ * ork_bo_iova - an object's address on the NPU
+ * @bo: the object
+ *
+ * For the address registers of a chain, which hold multiples of 16 bytes (drm/ork_regs.h).
+ *
+ * Return: the address of the first byte, page-aligned; never 0.
+ */
 uint32_t ork_bo_iova(const struct ork_bo *bo);
 
 /**
  * ork_bo_sync - maintain the cache for bytes of an object
+ * @bo: the object
  * @flags: DRM_ORK_EXTENT_TO_DEVICE after the CPU wrote, DRM_ORK_EXTENT_FROM_DEVICE before the CPU
  *	reads what the NPU wrote
  * @offset: first byte
  * @length: bytes; FROM_DEVICE wants both ends on cache lines
  *
- * Does not wait for jobs. Returns -EINVAL, -EOVERFLOW.
+ * Does not wait for jobs. The NPU does not snoop the CPU's caches, and those work by the line
+ * (cache_line of ork_info()): of one that both sides wrote, what one of them wrote is lost. Where the
+ * device is coherent nothing is done.
+ *
+ * Return: 0; -EINVAL (beyond the object, not on lines, no flag), -EOVERFLOW, -EOPNOTSUPP (flag of a submit).
  */
 int ork_bo_sync(struct ork_bo *bo, uint32_t flags, uint64_t offset, uint64_t length);
 
@@ -121,36 +208,58 @@ struct ork_chain {
 
 /**
  * ork_chain_init - begin an empty chain
+ * @chain: out: the chain; it holds nothing that would have to be freed
+ * @bo: the object that takes the words; it must outlive the chain
  * @offset: where in @bo, a multiple of 16
  * @size: room in bytes
  *
- * Returns -EINVAL if the room is not in the object or not aligned.
+ * Programs are fetched in beats of 16 bytes: the low four bits of PC_BASE_ADDRESS are no address (drm/ork_regs.h).
+ *
+ * Return: 0, or -EINVAL if the room is not in the object or not aligned.
  */
 int ork_chain_init(struct ork_chain *chain, struct ork_bo *bo, uint64_t offset, uint64_t size);
 
-/** ork_chain_begin - open a program; one that is already open is an error (-EBUSY) */
+/**
+ * ork_chain_begin - open a program
+ * @chain: the chain
+ *
+ * An error is kept in the chain, for ork_chain_end() to return: -EBUSY if a program is open, -E2BIG if
+ * there are 4095, as TASK_CON counts them in twelve bits (drm/ork_regs.h).
+ */
 void ork_chain_begin(struct ork_chain *chain);
 
 /**
- * ork_chain_set - set register @reg to @value when the program runs
+ * ork_chain_set - have the open program set a register
+ * @chain: the chain
+ * @reg: ORK_<block>_<register> of drm/ork_regs.h, a byte offset in the core's window
+ * @value: what the register gets
  *
- * -EINVAL for a register of no block, and for the program controller's, which are the builder's.
+ * A block keeps its registers in two groups that take turns: what a program leaves out comes from the
+ * program before the last. An error is kept in the chain: -ENOSPC, or -EINVAL for a register of no block,
+ * for the program controller's, which are the builder's, and without an open program.
  */
 void ork_chain_set(struct ork_chain *chain, uint32_t reg, uint32_t value);
 
 /**
  * ork_chain_end - close the program: link, sync word, enable word
+ * @chain: the chain
  * @enable: ORK_ENABLE_* of the blocks that run
  *
- * Returns the chain's error: 0, -ENOSPC (nothing was written beyond the room), -E2BIG (more than
+ * A program has at most 131072 words: REGISTER_AMOUNTS counts its beats in sixteen bits (drm/ork_regs.h).
+ *
+ * Return: the chain's error: 0, -ENOSPC (nothing was written beyond the room), -E2BIG (more than
  * 4095 programs, or more words than a program can have), -EINVAL, -EBUSY.
  */
 int ork_chain_end(struct ork_chain *chain, uint32_t enable);
 
 /**
  * ork_chain_task - the chain as a task of a job
+ * @chain: the chain
+ * @task: out: its address, the length of its first program, and the number of programs
  *
- * Returns its error, or -EINVAL if it has no ended program or one is open.
+ * The job must also name the chain's bytes, from offset on, as an extent that it reads.
+ *
+ * Return: 0; the chain's error, or -EINVAL if it has no ended program or one is open.
  */
 int ork_chain_task(const struct ork_chain *chain, struct drm_ork_task *task);
 
@@ -158,30 +267,60 @@ int ork_chain_task(const struct ork_chain *chain, struct drm_ork_task *task);
 
 /**
  * ork_syncobj_create - a syncobj of the device, unsignalled
+ * @ork: the device
  * @handle: out: never 0
+ *
+ * It has no fence until a submit puts one in.
+ *
+ * Return: 0, or -ENOMEM.
  */
 int ork_syncobj_create(struct ork *ork, uint32_t *handle);
+
+/**
+ * ork_syncobj_destroy - free a syncobj
+ * @ork: the device
+ * @handle: of ork_syncobj_create()
+ *
+ * A job that is to signal it runs on.
+ */
 void ork_syncobj_destroy(struct ork *ork, uint32_t handle);
 
 /**
  * ork_syncobj_export - a syncobj's fence as a sync_file
+ * @ork: the device
+ * @handle: of ork_syncobj_create()
  * @fd: out: a descriptor, readable for poll() when the fence has signalled; the caller closes it. -1 on failure
  *
- * It may be waited for in other processes, and outlives the device. Returns -EOPNOTSUPP on the model, -EINVAL if the
- * syncobj has no fence yet, -ENOENT, -EMFILE.
+ * It may be waited for in other processes, and outlives the device.
+ *
+ * Return: 0; -EOPNOTSUPP on the model, -EINVAL if the syncobj has no fence yet, -ENOENT, -EMFILE.
  */
 int ork_syncobj_export(struct ork *ork, uint32_t handle, int *fd);
 
-/** ork_submit - DRM_IOCTL_ORK_SUBMIT; the structure and its errors are described in drm/ork_drm.h */
+/**
+ * ork_submit - DRM_IOCTL_ORK_SUBMIT: start jobs
+ * @ork: the device
+ * @submit: jobs with their tasks and extents, and syncobjs, as drm/ork_drm.h describes them
+ *
+ * Does not wait for the jobs. All that @submit points to may go when it returns.
+ *
+ * Return: 0 if all jobs were accepted; else none was: -EINVAL, -EOPNOTSUPP, -E2BIG, -EOVERFLOW, -ENOENT,
+ * -EACCES (priority), -EIO (too many of this device's jobs hung), -ENOMEM; drm/ork_drm.h tells what for.
+ */
 int ork_submit(struct ork *ork, const struct drm_ork_submit *submit);
 
 /**
- * ork_wait - DRM_IOCTL_ORK_WAIT
- * @timeout_ns: how long from now; INT64_MAX: for ever
+ * ork_wait - DRM_IOCTL_ORK_WAIT: wait for jobs
+ * @ork: the device
+ * @syncobj: of ork_syncobj_create(), with a fence
+ * @point: of its timeline; 0: it is binary
+ * @timeout_ns: how long from now; INT64_MAX: for ever; 0 or less only looks
  * @busy_ns: out: time that cores spent; may be NULL
  *
- * Returns the job's own status: 0, -ETIMEDOUT (it hung), -EFAULT (its address space faulted),
- * -ECANCELED; or -ETIME: not done in time.
+ * After it the CPU may read what the jobs' extents name as written.
+ *
+ * Return: the job's own status: 0, -ETIMEDOUT (it hung), -EFAULT (its address space faulted),
+ * -ECANCELED, -EIO; or -ETIME: not done in time; -ENOENT, -EINVAL (no fence).
  */
 int ork_wait(struct ork *ork, uint32_t syncobj, uint64_t point, int64_t timeout_ns, uint64_t *busy_ns);
 
@@ -259,9 +398,13 @@ struct ork_matmul_plan {
  * @desc: the product
  * @plan: out: the plan, or only its reason
  *
- * A pure function; allocates nothing, any thread. Returns 0 or -EINVAL (a size of zero or beyond what
- * addresses can hold, a stride below its row, too many cores, a multiplier, shift or offset out of range), -E2BIG
- * (a chain of over 4095 programs).
+ * A pure function; allocates nothing. What tiles may be is what boards are known to compute right:
+ * lib/plan.c names the findings.
+ *
+ * Context: any thread.
+ *
+ * Return: 0; -EINVAL (a size of zero or beyond what addresses can hold, a stride below its row, too many cores,
+ * a multiplier, shift or offset out of range), -E2BIG (a chain of over 4095 programs).
  */
 int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_matmul_desc *desc,
 		    struct ork_matmul_plan *plan);
@@ -282,51 +425,90 @@ enum ork_element {
 #define ORK_TRANSPOSED	(1u << 0)
 
 /**
- * ork_weights_create - room for a B of @k rows and @n columns, with the element type of @type
+ * ork_weights_create - room for a B
+ * @ork: the device
+ * @type: of the products; all fp16 types have the same B, and so have all int8 ones; the two of int4 as
+ *	long as K is at most 480
+ * @k: rows
+ * @n: columns
+ * @weights: out: zeros until ork_weights_pack(), to be freed with ork_weights_destroy(); NULL on failure
  *
- * All fp16 types have the same B, and so have all int8 ones. The two of int4 have it as long as K is at most 480.
- * Returns -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
+ * Takes a buffer object, of @k and @n rounded up to what the NPU has (see struct ork_matmul_plan).
+ *
+ * Return: 0; -EINVAL (no such type, a size of zero, over 4 GiB), -ENOMEM, -ENOSPC.
  */
 int ork_weights_create(struct ork *ork, enum ork_type type, uint32_t k, uint32_t n, struct ork_weights **weights);
+
+/**
+ * ork_weights_destroy - free a B
+ * @weights: B; NULL is allowed
+ *
+ * A product in flight keeps the bytes that it uses.
+ */
 void ork_weights_destroy(struct ork_weights *weights);
 
 /**
  * ork_weights_pack - put B in place, for the first time or again
+ * @weights: where to
  * @b: row-major, k rows of n elements; with ORK_TRANSPOSED n rows of k
  * @stride: of @b in elements
  * @flags: ORK_TRANSPOSED or 0
  *
  * No job that uses @weights may be in flight. The bytes go to the device with the next product that uses them, or with
- * ork_weights_load(). Returns -EINVAL (a stride below its row), -EOPNOTSUPP (flag).
+ * ork_weights_load(). The order that the NPU reads them in is described in lib/pack.c.
+ *
+ * Return: 0; -EINVAL (a stride below its row, or odd for int4), -EOPNOTSUPP (flag).
  */
 int ork_weights_pack(struct ork_weights *weights, const void *b, size_t stride, uint32_t flags);
 
 /**
- * ork_weights_pack_from - the same from elements of another type
+ * ork_weights_pack_from - put B in place from elements of another type
+ * @weights: where to
  * @element: fp16, fp32 or bf16 for weights of fp16, to which they are rounded (ties to even, what is too large to
  *	infinity); int8 for those of int8; int4, or int8 of -8..7, for those of int4
+ * @b: as of ork_weights_pack(), of such elements
+ * @stride: of @b in elements
+ * @flags: ORK_TRANSPOSED or 0
  *
- * Returns as ork_weights_pack(), and -EOPNOTSUPP for any other @element.
+ * All else is as of ork_weights_pack().
+ *
+ * Return: as ork_weights_pack(), and -EOPNOTSUPP for any other @element.
  */
 int ork_weights_pack_from(struct ork_weights *weights, enum ork_element element, const void *b, size_t stride,
 			  uint32_t flags);
 
-/** ork_weights_load - make what was packed resident now: products after it maintain none of its bytes */
+/**
+ * ork_weights_load - make what was packed resident now
+ * @weights: B
+ *
+ * Products after it maintain none of its bytes. Without it the first one does.
+ *
+ * Return: 0, or what ork_bo_sync() gives.
+ */
 int ork_weights_load(struct ork_weights *weights);
 
 /**
- * ork_weights_save - write the packed form to a file, which is replaced as a whole
+ * ork_weights_save - write the packed form to a file
+ * @weights: B
+ * @path: the file, which is replaced as a whole
  *
- * Returns -ENOMEM or what writing it gives, with the path in ork_error(); the old file is then as it was.
+ * Other processes see the old file or the new one, under the same name.
+ *
+ * Return: 0; -ENOMEM or what writing it gives, with the path in ork_error(); the old file is then as it was.
  */
 int ork_weights_save(const struct ork_weights *weights, const char *path);
 
 /**
  * ork_weights_open - weights from a file of ork_weights_save()
+ * @ork: the device
+ * @path: the file
+ * @weights: out: B, to be freed with ork_weights_destroy(); NULL on failure
  *
- * Packing is spared; the bytes go to the device as after ork_weights_pack(). Returns what opening and reading
- * give, what ork_weights_create() does, or -EINVAL if the file is another one, cut, or changed: ork_error() names
- * the field that is wrong (magic, version, size, precision, slice, bytes, checksum).
+ * Packing is spared; the bytes go to the device as after ork_weights_pack().
+ *
+ * Return: 0; what opening and reading give, what ork_weights_create() does, or -EINVAL if the file is another
+ * one, cut, or changed: ork_error() names the field that is wrong (magic, version, size, precision, slice, bytes,
+ * checksum).
  */
 int ork_weights_open(struct ork *ork, const char *path, struct ork_weights **weights);
 
@@ -353,51 +535,92 @@ struct ork_matmul;
 
 /**
  * ork_matmul_create - plan a product and allocate its chains
+ * @ork: the device
+ * @desc: the product
+ * @matmul: out: the product, to be freed with ork_matmul_destroy(); NULL on failure
  *
- * What the plan declines with -E2BIG runs as several submits, of as many rows each as chains have room for; so does
- * one with more than 64 MiB of A or C to stage (struct ork_matrix), of fewer rows. The next begins in ork_matmul_wait()
- * when the one before has ended. Errors as ork_matmul_plan() (-E2BIG only if one row has too many programs), -ENOMEM,
- * -ENOSPC.
+ * Made once, run as often as there is an A or a B for it. What the plan declines with -E2BIG runs as
+ * several submits, of as many rows each as chains have room for; so does one with more than 64 MiB of A
+ * or C to stage (struct ork_matrix), of fewer rows. The next begins in ork_matmul_wait() when the one
+ * before has ended.
+ *
+ * Return: 0; as ork_matmul_plan() (-E2BIG only if one row has too many programs), -ENOMEM, -ENOSPC.
  */
 int ork_matmul_create(struct ork *ork, const struct ork_matmul_desc *desc, struct ork_matmul **matmul);
 
-/** ork_matmul_destroy - free; one in flight is waited for. NULL is allowed. */
+/**
+ * ork_matmul_destroy - free a product
+ * @matmul: the product; NULL is allowed
+ *
+ * One in flight is waited for.
+ */
 void ork_matmul_destroy(struct ork_matmul *matmul);
 
-/** ork_matmul_get_plan - the plan, of the rows of one submit: at first of the first one, then of the last */
+/**
+ * ork_matmul_get_plan - how a product runs
+ * @matmul: the product
+ *
+ * What ork_matmul_plan() gave for it; where it runs as several submits, for the rows of one: the first,
+ * or after a call the last.
+ *
+ * Return: the plan. Valid as long as @matmul.
+ */
 const struct ork_matmul_plan *ork_matmul_get_plan(const struct ork_matmul *matmul);
 
 /**
- * ork_matmul_start - submit C = A * B; A, B and C must stay untouched until ork_matmul_wait()
+ * ork_matmul_start - submit C = A * B
+ * @matmul: the product
+ * @a: M rows of K elements, lda apart; if a_transposed, K rows of M
+ * @b: B, packed, of the product's K, N and element type
+ * @c: M rows of N elements, ldc apart; what lies between rows is left alone
  *
- * Chains are emitted anew only if an address changed since the last call. One submit, whatever the
- * number of cores (of several, see ork_matmul_create(), the first). Returns -EINVAL (a matrix outside its object, misaligned, @b of another shape or
+ * A, B and C must stay untouched until ork_matmul_wait(). Chains are emitted anew only if an address
+ * changed since the last call. One submit, whatever the number of cores; of several (see
+ * ork_matmul_create()), the first.
+ *
+ * Return: 0; -EINVAL (a matrix outside its object, misaligned, @b of another shape or
  * type), -EOPNOTSUPP (flag), -EBUSY (one is in flight), and what ork_submit() gives.
  */
 int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 		     const struct ork_matrix *c);
 
 /**
- * ork_matmul_wait - wait for what was started, at most @timeout_ns from now
+ * ork_matmul_wait - wait for what was started
+ * @matmul: the product
+ * @timeout_ns: how long from now; INT64_MAX: for ever; 0 or less only looks
  *
- * Returns as ork_wait(), -EINVAL if nothing was started. After -ETIME it can be waited for again. Of a product of
- * several submits it starts those that are left, so it can return what ork_matmul_start() does; C is then written in
- * part.
+ * Brings a C that is not in place to where it belongs. After -ETIME it can be waited for again. Of a
+ * product of several submits it starts those that are left.
+ *
+ * Return: as ork_wait(), -EINVAL if nothing was started; as ork_matmul_start() if the product has
+ * several submits, and C is then written in part.
  */
 int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns);
 
 /**
  * ork_matmul_export - the end of what was started, as a sync_file
+ * @matmul: the product
  * @fd: out: as of ork_syncobj_export()
  *
  * When it is readable the NPU is done, and ork_matmul_wait() does not block; only that brings a C that is not in
- * place to where it belongs. Of a product of several submits it is the end of the one in flight: wait with a
- * @timeout_ns of 0, and after -ETIME export the next. To look without one, wait with a @timeout_ns of 0. Returns as ork_syncobj_export(), or
- * -EINVAL if nothing was started.
+ * place to where it belongs. Of a product of several submits it is the end of the one in flight: wait with
+ * a timeout of 0, and after -ETIME export the next. To look without one, wait with a timeout of 0.
+ *
+ * Return: as ork_syncobj_export(), or -EINVAL if nothing was started.
  */
 int ork_matmul_export(struct ork_matmul *matmul, int *fd);
 
-/** ork_matmul_run - start, and wait for ever */
+/**
+ * ork_matmul_run - C = A * B: start, and wait for ever
+ * @matmul: the product
+ * @a: as of ork_matmul_start()
+ * @b: as of ork_matmul_start()
+ * @c: as of ork_matmul_start()
+ *
+ * For ever is until the driver takes a job for hung.
+ *
+ * Return: as ork_matmul_start() and ork_matmul_wait().
+ */
 int ork_matmul_run(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 		   const struct ork_matrix *c);
 
@@ -431,12 +654,33 @@ struct ork_profile {
 
 /**
  * ork_profile_enable - count from now on, from zero
+ * @ork: the device
+ * @on: false: stop, and forget what was counted
  *
  * Also with ORK_PROF=1 in the environment at ork_open(): then ork_close() prints the table to standard
  * error. While on, each product asks the driver for its counters, in ioctls that are not counted.
  */
 void ork_profile_enable(struct ork *ork, bool on);
+
+/**
+ * ork_profile_get - what was counted so far
+ * @ork: the device
+ * @profile: out: zeros if nothing is profiled
+ *
+ * Counting goes on.
+ */
 void ork_profile_get(const struct ork *ork, struct ork_profile *profile);
+
+/**
+ * ork_phase_name - a phase in words
+ * @phase: below ORK_PHASES
+ *
+ * As in the table that ork_close() prints.
+ *
+ * Context: any thread.
+ *
+ * Return: a literal; "" for a number that is no phase.
+ */
 const char *ork_phase_name(enum ork_phase phase);
 
 #ifdef __cplusplus
