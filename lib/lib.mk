@@ -50,4 +50,17 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
 
 $(B)/lib/tests/test_matmul $(B)/lib/tests/test_parts: | $(B)/lib/libork-model.so.0
+
+# The examples, as a user has them but for the sanitizers, and what runs them.
+EXAMPLES := device bo matmul in_place weights weights_file requantise plan async profile chain
+SAN_EXAMPLES := $(EXAMPLES:%=$(B)/lib/tests/examples/%)
+UNIT_TESTS += $(B)/lib/tests/test_examples
+
+$(SAN_EXAMPLES): $(B)/lib/tests/examples/%: $(B)/lib/san/examples/%.o $(LIB_SRC:lib/%.c=$(B)/lib/san/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../..' $(LIB_LIBS)
+
+$(B)/lib/tests/test_examples: lib/tests/test_examples.sh | $(SAN_EXAMPLES) $(B)/lib/libork-model.so.0
+	@mkdir -p $(@D)
+	install -m 755 $< $@
 endif
