@@ -41,7 +41,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules install clean help FORCE
+.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -52,7 +52,7 @@ endif
 endif
 
 # What a part builds it adds to ALL; its host unit tests to UNIT_TESTS; the emulated board to BOARD;
-# what `make install` installs to INSTALL_BIN, _LIB, _DATA, _INCLUDE, _INCLUDE_DRM and _PKGCONFIG.
+# what `make install` installs to INSTALL_BIN, _LIB, _DATA, _INCLUDE, _INCLUDE_DRM, _PKGCONFIG and _MAN.
 include lib/lib.mk model/model.mk tools/tools.mk
 ifdef KSELFTEST
 include selftests/selftests.mk
@@ -93,6 +93,7 @@ check-kernels: setup
 
 check-static: setup
 	@selftests/check/check.sh
+	@selftests/check/man.sh
 
 # --- the emulated board ------------------------------------------------------------------------------
 
@@ -135,12 +136,15 @@ modules:
 	@[ -d $(KDIR) ] || { echo "no kernel headers in $(KDIR): install them, or say KDIR=..." >&2; exit 1; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig share/ork include/drm)
+man: $(INSTALL_MAN)
+
+install: all man
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig share/ork share/man/man3 include/drm)
 	install -m 755 $(INSTALL_BIN) $(DESTDIR)$(PREFIX)/bin
 	cp -P $(INSTALL_LIB) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(INSTALL_PKGCONFIG) $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 $(INSTALL_DATA) $(DESTDIR)$(PREFIX)/share/ork
+	install -m 644 $(INSTALL_MAN) $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 $(INSTALL_INCLUDE) $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(INSTALL_INCLUDE_DRM) $(DESTDIR)$(PREFIX)/include/drm
 ifneq ($(wildcard drivers/accel/ork/ork.ko),)
@@ -167,5 +171,6 @@ help:
 	@echo
 	@echo 'make               library, tools and tests for this machine'
 	@echo 'make modules       ork.ko for the running kernel, or the one with its headers in KDIR=...'
-	@echo 'make install       library, headers, tools, and the module if it is built: PREFIX=$(PREFIX), DESTDIR='
+	@echo 'make man           the manual pages of the library: man build/man/man3/ork_open.3'
+	@echo 'make install       library, headers, pages, tools, and the module if it is built: PREFIX=$(PREFIX), DESTDIR='
 	@echo 'make clean'

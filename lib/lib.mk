@@ -35,6 +35,17 @@ $(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(LIB_VERSION)|' $< > $@
 
+# Manual pages, one for each function that the library exports. The page of a function has the first of the
+# examples that calls it.
+EXAMPLES := device bo matmul in_place weights weights_file requantise plan async profile chain
+EXAMPLES_SRC := $(EXAMPLES:%=lib/examples/%.c)
+INSTALL_MAN += $(shell sed -n 's|^\t\(ork_.*\);|build/man/man3/\1.3|p' lib/libork.map)
+
+$(INSTALL_MAN): build/man/man3/%.3: lib/man.awk lib/ork.h $(EXAMPLES_SRC)
+	@mkdir -p $(@D)
+	awk -v page=$* -v date=$$(date -u -r lib/ork.h +%F) -v version=$(LIB_VERSION) -f lib/man.awk \
+		lib/ork.h $(EXAMPLES_SRC) >$@ || { rm $@; false; }
+
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
 LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_int4 test_moves test_weights test_extents test_matmul test_parts)
@@ -52,7 +63,6 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 $(B)/lib/tests/test_matmul $(B)/lib/tests/test_parts: | $(B)/lib/libork-model.so.0
 
 # The examples, as a user has them but for the sanitizers, and what runs them.
-EXAMPLES := device bo matmul in_place weights weights_file requantise plan async profile chain
 SAN_EXAMPLES := $(EXAMPLES:%=$(B)/lib/tests/examples/%)
 UNIT_TESTS += $(B)/lib/tests/test_examples
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libork: buffers, register-command chains and matrix products on the RK3588 NPU.
+ *
+ * The comment of each function, with an example of lib/examples, is its manual page: make man.
  */
 /**
  * DOC: Notes

@@ -4,6 +4,8 @@
 PACKAGES=(
 	# native and cross builds, static checks
 	gcc libc6-dev libdrm-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross sparse perl kmod
+	# manual pages
+	groff-base mandoc
 	# the emulated board, and the headers of its QEMU
 	qemu-system-arm dpkg-dev meson ninja-build pkg-config flex bison python3 python3-venv
 	libglib2.0-dev libpixman-1-dev libfdt-dev
