@@ -64,9 +64,9 @@ static void name_a(struct ork_matmul *matmul, uint32_t core, const struct ork_pl
 	struct ork_range range[2];
 	uint32_t count, i;
 
-	if (core > 0 || a->clean)
+	if (core > 0 || a->clean || a->device_only)
 		name(matmul, core, a->bo, DRM_ORK_EXTENT_NO_SYNC, &own);
-	if (core > 0)
+	if (core > 0 || a->device_only)
 		return;
 	count = ranges_to_clean(matmul, a, range);
 	for (i = 0; i < count; i++)
@@ -102,6 +102,8 @@ static void name_c(struct ork_matmul *matmul, uint32_t core, const struct ork_pl
 	uint64_t end = core + 1 < plan->cores ? plan->n_end[core] * bytes : c->row;
 	struct ork_range range = { c->offset + first, end - first, c->stride, c->rows };
 
+	if (c->device_only)
+		flags = DRM_ORK_EXTENT_WRITE | DRM_ORK_EXTENT_NO_SYNC;
 	if (range.length == range.stride)
 		range = (struct ork_range) { range.offset, range.length * range.rows, 0, 1 };
 	name(matmul, core, c->bo, flags, &range);
@@ -118,9 +120,9 @@ static void name_live(struct ork_matmul *matmul, uint32_t core, const struct ork
 	name_c(matmul, core, c);
 }
 
-void ork_product_name(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b,
-		      const struct ork_place *c)
+void ork_product_name(struct ork_matmul *matmul)
 {
+	const struct ork_weights *b = matmul->call.b;
 	uint32_t core;
 
 	for (core = 0; core < matmul->plan.cores; core++) {
@@ -129,9 +131,9 @@ void ork_product_name(struct ork_matmul *matmul, const struct ork_place *a, cons
 			.extents = { (uintptr_t)matmul->extents[core], 0, sizeof(matmul->extents[0][0]) },
 		};
 		if (matmul->plan.desc.sync == ORK_SYNC_WHOLE)
-			name_whole(matmul, core, a, b, c);
+			name_whole(matmul, core, &matmul->a, b, &matmul->c);
 		else
-			name_live(matmul, core, a, b, c);
+			name_live(matmul, core, &matmul->a, b, &matmul->c);
 	}
 }
 
@@ -171,18 +173,19 @@ static uint64_t window_bytes(const struct ork_matmul *matmul, const struct ork_p
 	return a->clean ? bytes : bytes - line_bytes(&own, line, &own_done);
 }
 
-void ork_product_count_bytes(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b)
+void ork_product_count_bytes(struct ork_matmul *matmul)
 {
 	struct ork_profile *profile = &matmul->ork->profile;
+	const struct ork_place *a = &matmul->a;
 	uint32_t core;
 
-	if (!a->clean)
+	if (!a->clean && !a->device_only)
 		profile->bytes_written_cpu += matmul->plan.a_bytes;
-	if (b->dirty)
-		profile->bytes_written_cpu += b->layout.bytes;
+	if (matmul->call.b->dirty)
+		profile->bytes_written_cpu += matmul->call.b->layout.bytes;
 	for (core = 0; matmul->chains_dirty && core < matmul->plan.cores; core++)
 		profile->bytes_written_cpu += matmul->chain[core].bytes;
 	profile->bytes_written_npu += matmul->plan.c_bytes;
-	if (matmul->plan.desc.sync == ORK_SYNC_LIVE)
+	if (matmul->plan.desc.sync == ORK_SYNC_LIVE && !a->device_only)
 		profile->bytes_window += window_bytes(matmul, a);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libork: static and shared library, pkg-config file, host unit tests.
 
-LIB_SRC := $(addprefix lib/,bo.c chain.c convert.c device.c device_kernel.c emit.c extents.c matmul.c operands.c pack.c plan.c profile.c \
+LIB_SRC := $(addprefix lib/,batch.c bo.c chain.c convert.c device.c device_kernel.c emit.c extents.c matmul.c operands.c pack.c plan.c profile.c \
 	rows.c sums.c weights.c weights_file.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 LIB_VERSION := $(shell sed -n 's/^\#define ORK_VERSION_M[AJINOR]*[[:space:]]*//p' lib/ork.h | paste -sd.)
@@ -48,7 +48,7 @@ $(INSTALL_MAN): build/man/man3/%.3: lib/man.awk lib/ork.h $(EXAMPLES_SRC)
 
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
-LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_int4 test_moves test_weights test_extents test_matmul test_parts)
+LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_int4 test_moves test_weights test_extents test_matmul test_parts test_batch)
 UNIT_TESTS += $(LIB_TESTS)
 
 $(B)/lib/san/%.o: lib/%.c
@@ -60,7 +60,7 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 	@mkdir -p $(@D)
 	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
 
-$(B)/lib/tests/test_matmul $(B)/lib/tests/test_parts: | $(B)/lib/libork-model.so.0
+$(addprefix $(B)/lib/tests/,test_matmul test_parts test_batch): | $(B)/lib/libork-model.so.0
 
 # The examples, as a user has them but for the sanitizers, and what runs them.
 SAN_EXAMPLES := $(EXAMPLES:%=$(B)/lib/tests/examples/%)

@@ -100,12 +100,12 @@ static int emit(struct ork_matmul *matmul, const struct ork_operands *operands)
 	return 0;
 }
 
-static int emit_if_moved(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b,
-			 const struct ork_place *c)
+static int emit_if_moved(struct ork_matmul *matmul)
 {
+	const struct ork_place *a = &matmul->a, *c = &matmul->c;
 	struct ork_operands operands = {
 		.a = a->bo->iova + (uint32_t)a->offset,
-		.b = b->bo->iova,
+		.b = matmul->call.b->bo->iova,
 		.c = c->bo->iova + (uint32_t)c->offset,
 		.a_stride = (uint32_t)a->stride,
 		.c_stride = (uint32_t)c->stride,
@@ -116,24 +116,34 @@ static int emit_if_moved(struct ork_matmul *matmul, const struct ork_place *a, c
 
 /* --- run -------------------------------------------------------------------------------------- */
 
-static int submit(struct ork_matmul *matmul)
+int ork_product_submit(struct ork *ork, const struct drm_ork_job *jobs, uint32_t count, uint32_t syncobj)
 {
-	struct drm_ork_sync done = { .handle = matmul->syncobj };
+	struct drm_ork_sync done = { .handle = syncobj };
 	struct drm_ork_submit submit = {
-		.jobs = { (uintptr_t)matmul->jobs, matmul->plan.cores, sizeof(matmul->jobs[0]) },
+		.jobs = { (uintptr_t)jobs, count, sizeof(jobs[0]) },
 		.out_syncs = { (uintptr_t)&done, 1, sizeof(done) },
 	};
 	uint64_t begin;
 	int ret;
 
-	ork_profile_before_submit(matmul->ork);
-	begin = ork_profile_begin(matmul->ork);
-	ret = ork_submit(matmul->ork, &submit);
+	ork_profile_before_submit(ork);
+	begin = ork_profile_begin(ork);
+	ret = ork_submit(ork, &submit);
 	if (ret)
 		return ret;
-	ork_profile_end(matmul->ork, ORK_PHASE_SUBMIT, begin, 0);
-	ork_profile_after_submit(matmul->ork);
+	ork_profile_end(ork, ORK_PHASE_SUBMIT, begin, 0);
+	ork_profile_after_submit(ork);
 	return 0;
+}
+
+int ork_product_wait(struct ork *ork, uint32_t syncobj, int64_t timeout_ns)
+{
+	uint64_t begin = ork_profile_begin(ork), busy_ns = 0;
+	int ret = ork_wait(ork, syncobj, 0, timeout_ns, &busy_ns);
+
+	ork_profile_end(ork, ORK_PHASE_WAIT, begin, 0);
+	ork_profile_after_wait(ork, ret != -ETIME, busy_ns);
+	return ret;
 }
 
 /* The chains of a part of other rows are others. */
@@ -150,44 +160,60 @@ static int plan_part(struct ork_matmul *matmul, uint32_t rows)
 	return ret ? ork_fail(matmul->ork, ret, "part of a product: %s", matmul->plan.reason) : 0;
 }
 
-static int start_part(struct ork_matmul *matmul)
+int ork_product_prepare(struct ork_matmul *matmul)
 {
 	uint32_t left = matmul->desc.m - matmul->row;
-	struct ork_weights *b = matmul->call.b;
-	struct ork_place a;
-	int ret;
+	int ret = plan_part(matmul, left < matmul->rows ? left : matmul->rows);
 
-	ret = plan_part(matmul, left < matmul->rows ? left : matmul->rows);
 	if (!ret)
-		ret = ork_product_place(matmul, &a, &matmul->c);
+		ret = ork_product_place(matmul);
 	if (!ret)
-		ret = emit_if_moved(matmul, &a, b, &matmul->c);
-	if (ret)
-		return ret;
-	ork_product_name(matmul, &a, b, &matmul->c);
-	ret = submit(matmul);
-	if (ret)
-		return ret;
+		ret = emit_if_moved(matmul);
+	if (!ret)
+		ork_product_name(matmul);
+	return ret;
+}
+
+void ork_product_submitted(struct ork_matmul *matmul)
+{
 	if (matmul->ork->profiling)
-		ork_product_count_bytes(matmul, &a, b);
+		ork_product_count_bytes(matmul);
 	matmul->chains_dirty = false;
-	b->dirty = false;
+	matmul->call.b->dirty = false;
+}
+
+static int start_part(struct ork_matmul *matmul)
+{
+	int ret = ork_product_prepare(matmul);
+
+	if (!ret)
+		ret = ork_product_submit(matmul->ork, matmul->jobs, matmul->plan.cores, matmul->syncobj);
+	if (ret)
+		return ret;
+	ork_product_submitted(matmul);
 	matmul->in_flight = true;
 	return 0;
+}
+
+int ork_product_call(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
+		     const struct ork_matrix *c)
+{
+	if (matmul->in_flight)
+		return ork_fail(matmul->ork, -EBUSY, "the product is in flight already; wait for it first");
+	if (matmul->batch)
+		return ork_fail(matmul->ork, -EBUSY, "the product is in a batch already; clear that first");
+	matmul->call.a = *a;
+	matmul->call.b = b;
+	matmul->call.c = *c;
+	matmul->row = 0;
+	return ork_product_check(matmul);
 }
 
 int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 		     const struct ork_matrix *c)
 {
-	int ret;
+	int ret = ork_product_call(matmul, a, b, c);
 
-	if (matmul->in_flight)
-		return ork_fail(matmul->ork, -EBUSY, "the product is in flight already; wait for it first");
-	matmul->call.a = *a;
-	matmul->call.b = b;
-	matmul->call.c = *c;
-	matmul->row = 0;
-	ret = ork_product_check(matmul);
 	if (!ret)
 		ret = start_part(matmul);
 	if (!ret)
@@ -197,12 +223,9 @@ int ork_matmul_start(struct ork_matmul *matmul, const struct ork_matrix *a, stru
 
 static int wait_for_part(struct ork_matmul *matmul, int64_t timeout_ns)
 {
-	uint64_t begin = ork_profile_begin(matmul->ork), busy_ns = 0;
-	int ret = ork_wait(matmul->ork, matmul->syncobj, 0, timeout_ns, &busy_ns);
+	int ret = ork_product_wait(matmul->ork, matmul->syncobj, timeout_ns);
 
-	ork_profile_end(matmul->ork, ORK_PHASE_WAIT, begin, 0);
 	matmul->in_flight = ret == -ETIME;
-	ork_profile_after_wait(matmul->ork, !matmul->in_flight, busy_ns);
 	if (ret)
 		return ret;
 	if (matmul->c.data)

@@ -8,9 +8,9 @@
 
 static int check_matrix(struct ork *ork, char which, const struct ork_matrix *matrix)
 {
-	if (matrix->flags & ~ORK_CPU_CLEAN)
+	if (matrix->flags & ~(ORK_CPU_CLEAN | ORK_DEVICE_ONLY))
 		return ork_fail(ork, -EOPNOTSUPP, "flags of %c = 0x%x; only 0x%x is known", which, matrix->flags,
-				ORK_CPU_CLEAN);
+				ORK_CPU_CLEAN | ORK_DEVICE_ONLY);
 	if (!matrix->bo && !matrix->data)
 		return ork_fail(ork, -EINVAL, "%c has neither an object nor data", which);
 	if (!matrix->bo && matrix->flags)
@@ -68,7 +68,7 @@ static struct ork_place own_a(const struct ork_matmul *matmul, uint32_t first, u
 	return (struct ork_place) {
 		.bo = a->bo, .offset = a->offset + first * stride, .row = ork_in_bytes(matmul->type, desc->k),
 		.stride = stride,
-		.rows = rows, .clean = a->flags & ORK_CPU_CLEAN,
+		.rows = rows, .clean = a->flags & ORK_CPU_CLEAN, .device_only = a->flags & ORK_DEVICE_ONLY,
 	};
 }
 
@@ -80,7 +80,7 @@ static struct ork_place own_c(const struct ork_matmul *matmul, uint32_t first, u
 
 	return (struct ork_place) {
 		.bo = c->bo, .offset = c->offset + first * stride, .row = desc->n * bytes, .stride = stride,
-		.rows = rows, .clean = c->flags & ORK_CPU_CLEAN,
+		.rows = rows, .clean = c->flags & ORK_CPU_CLEAN, .device_only = c->flags & ORK_DEVICE_ONLY,
 	};
 }
 
@@ -177,6 +177,15 @@ static uint32_t rows_of_parts(const struct ork_matmul *matmul, const struct ork_
 	return rows;
 }
 
+/* A copy is the CPU's. */
+static int check_device_only(struct ork *ork, char which, const struct ork_place *own, bool reached)
+{
+	if (!own->device_only || reached)
+		return 0;
+	return ork_fail(ork, -EINVAL, "%c is for the device only, and cannot be used in place at offset %llu", which,
+			(unsigned long long)own->offset);
+}
+
 int ork_product_check(struct ork_matmul *matmul)
 {
 	struct ork_place a = own_a(matmul, 0, matmul->desc.m), c = own_c(matmul, 0, matmul->desc.m);
@@ -190,6 +199,10 @@ int ork_product_check(struct ork_matmul *matmul)
 		ret = check_matrix(matmul->ork, 'C', &matmul->call.c);
 	if (!ret && c.bo)
 		ret = check_in_object(matmul->ork, 'C', &c, matmul->type->out_bytes);
+	if (!ret)
+		ret = check_device_only(matmul->ork, 'A', &a, reaches_a(matmul, &a));
+	if (!ret)
+		ret = check_device_only(matmul->ork, 'C', &c, reaches_c(matmul, &c));
 	if (!ret)
 		matmul->rows = rows_of_parts(matmul, &a, &c);
 	return ret;
@@ -255,13 +268,13 @@ static void gather(struct ork_matmul *matmul, const struct ork_place *a)
 	ork_profile_end(matmul->ork, ORK_PHASE_GATHER, begin, matmul->plan.a_bytes);
 }
 
-int ork_product_place(struct ork_matmul *matmul, struct ork_place *a, struct ork_place *c)
+int ork_product_place(struct ork_matmul *matmul)
 {
-	int ret = place_a(matmul, a);
+	int ret = place_a(matmul, &matmul->a);
 
 	if (!ret)
-		ret = place_c(matmul, c);
-	if (!ret && a->data)
-		gather(matmul, a);
+		ret = place_c(matmul, &matmul->c);
+	if (!ret && matmul->a.data)
+		gather(matmul, &matmul->a);
 	return ret;
 }

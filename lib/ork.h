@@ -518,6 +518,12 @@ int ork_weights_open(struct ork *ork, const char *path, struct ork_weights **wei
 #define ORK_CPU_CLEAN	(1u << 0)
 
 /*
+ * The CPU neither writes nor reads the matrix: nobody maintains it. For what one product gives and another takes; in
+ * place only, in an object that the CPU has not written since it was created, or has synced since.
+ */
+#define ORK_DEVICE_ONLY	(1u << 1)
+
+/*
  * A matrix of a product: in a buffer object, or in plain memory. It is used in place, without a copy, if it
  * is in an object and the plan says so (a_direct: not transposed, k a multiple of 32, rows 16 bytes aligned; c_direct: one
  * slice of K, n a whole number of kernel groups, rows and their stride whole cache lines) and its offset is
@@ -529,7 +535,7 @@ struct ork_matrix {
 	struct ork_bo *bo;	/* or NULL */
 	uint64_t offset;	/* in bo, in bytes */
 	void *data;		/* if bo is NULL */
-	uint32_t flags;		/* ORK_CPU_CLEAN, with bo only */
+	uint32_t flags;		/* ORK_CPU_CLEAN, ORK_DEVICE_ONLY; with bo only */
 };
 
 /* A product that is run again and again: its plan, chains and scratch. */
@@ -625,6 +631,89 @@ int ork_matmul_export(struct ork_matmul *matmul, int *fd);
  */
 int ork_matmul_run(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
 		   const struct ork_matrix *c);
+
+/* --- products together ------------------------------------------------------------------------ */
+
+/* Products that run in one submit. */
+struct ork_batch;
+
+/* Products of a batch at most. */
+#define ORK_BATCH_LIMIT	64
+
+/**
+ * ork_batch_create - an empty batch
+ * @ork: the device
+ * @limit: products that it has room for, 1..ORK_BATCH_LIMIT
+ * @batch: out: the batch, to be freed with ork_batch_destroy(); NULL on failure
+ *
+ * All memory that it needs is allocated here.
+ *
+ * Return: 0; -EINVAL (@limit), -ENOMEM.
+ */
+int ork_batch_create(struct ork *ork, uint32_t limit, struct ork_batch **batch);
+
+/**
+ * ork_batch_destroy - free a batch
+ * @batch: the batch; NULL is allowed
+ *
+ * One in flight is waited for. Its products are their owner's again, who must not have freed them before.
+ */
+void ork_batch_destroy(struct ork_batch *batch);
+
+/* ork_batch_add: behind the product that was added before, on the same core. */
+#define ORK_BEHIND	(1u << 0)
+
+/**
+ * ork_batch_add - add C = A * B to a batch
+ * @batch: the batch
+ * @matmul: the product; it belongs to the batch until that is cleared or freed
+ * @a: as of ork_matmul_start()
+ * @b: as of ork_matmul_start()
+ * @c: as of ork_matmul_start()
+ * @flags: ORK_BEHIND or 0
+ *
+ * Products of a batch run at once, in no order and on all cores, but one that is added with ORK_BEHIND begins when
+ * the one before it has ended: it may read what that one wrote. Both must have desc.cores = 1. So a chain of layers
+ * runs in one submit; with ORK_DEVICE_ONLY for what is between them neither CPU nor driver touches it. To
+ * use several cores give each some of the rows.
+ *
+ * Return: 0; as ork_matmul_start(), -EBUSY (the batch is in flight, the product is or is in a batch), -ENOSPC (no room,
+ * or more than 64 jobs: each product without ORK_BEHIND has as many as its plan has cores), -E2BIG (it needs
+ * several submits), -EINVAL (ORK_BEHIND for the first or with several cores), -EOPNOTSUPP (flag). The batch is then as before.
+ */
+int ork_batch_add(struct ork_batch *batch, struct ork_matmul *matmul, const struct ork_matrix *a,
+		  struct ork_weights *b, const struct ork_matrix *c, uint32_t flags);
+
+/**
+ * ork_batch_clear - take all products out
+ * @batch: the batch
+ *
+ * For another list of the same length, or with other matrices.
+ *
+ * Return: 0, or -EBUSY if it is in flight.
+ */
+int ork_batch_clear(struct ork_batch *batch);
+
+/**
+ * ork_batch_start - submit all products
+ * @batch: the batch; it can be started again after ork_batch_wait(), as it is
+ *
+ * One submit. All matrices must stay untouched until ork_batch_wait().
+ *
+ * Return: 0; -EINVAL (it is empty), -EBUSY (it is in flight), -ENOMEM, -ENOSPC, and what ork_submit() gives.
+ */
+int ork_batch_start(struct ork_batch *batch);
+
+/**
+ * ork_batch_wait - wait for all products
+ * @batch: the batch
+ * @timeout_ns: as of ork_matmul_wait()
+ *
+ * One wait. After -ETIME it can be waited for again.
+ *
+ * Return: as ork_wait(): the status of the first job that failed; -EINVAL if nothing was started.
+ */
+int ork_batch_wait(struct ork_batch *batch, int64_t timeout_ns);
 
 /* --- profiler --------------------------------------------------------------------------------- */
 

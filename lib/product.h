@@ -18,6 +18,7 @@ struct ork_place {
 	uint64_t row, stride;		/* bytes */
 	uint32_t rows;
 	bool clean;			/* the CPU has not written it */
+	bool device_only;		/* nor will it read it */
 	void *data;			/* what is copied to or from it; NULL: it is the caller's, in place */
 };
 
@@ -39,6 +40,8 @@ struct ork_matmul {
 	struct ork_bo *a_staging, *c_staging;	/* NULL until first needed */
 	uint32_t syncobj;
 
+	struct ork_batch *batch;	/* that it is run with; NULL: it runs by itself */
+
 	/* The call in flight: as it was made, and its part. */
 	bool in_flight;
 	struct {
@@ -47,7 +50,7 @@ struct ork_matmul {
 	} call;
 	uint32_t rows;			/* of every part but the last */
 	uint32_t row;			/* the part's first */
-	struct ork_place c;
+	struct ork_place a, c;
 	struct drm_ork_task tasks[ORK_MAX_CORES];
 	struct drm_ork_job jobs[ORK_MAX_CORES];
 	struct drm_ork_extent extents[ORK_MAX_CORES][ORK_PRODUCT_EXTENTS];
@@ -59,16 +62,26 @@ static inline uint64_t ork_place_span(const struct ork_place *place)
 	return (place->rows - 1) * place->stride + place->row;
 }
 
+/* matmul.c: sets the call, if it is possible. */
+int ork_product_call(struct ork_matmul *matmul, const struct ork_matrix *a, struct ork_weights *b,
+		     const struct ork_matrix *c);
+/* Chains, jobs and extents of the call's next part; its jobs are in @matmul then. */
+int ork_product_prepare(struct ork_matmul *matmul);
+/* One submit with its wait, whatever is in it. */
+int ork_product_submit(struct ork *ork, const struct drm_ork_job *jobs, uint32_t count, uint32_t syncobj);
+int ork_product_wait(struct ork *ork, uint32_t syncobj, int64_t timeout_ns);
+/* What was prepared was submitted. */
+void ork_product_submitted(struct ork_matmul *matmul);
+
 /* operands.c: is the call possible? Finds the rows of its parts. */
 int ork_product_check(struct ork_matmul *matmul);
 /* Where the part's matrices lie on the NPU, A gathered if the library has it. */
-int ork_product_place(struct ork_matmul *matmul, struct ork_place *a, struct ork_place *c);
+int ork_product_place(struct ork_matmul *matmul);
 
 /* The jobs of a part, and the bytes in flight of each (extents.c). */
-void ork_product_name(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b,
-		      const struct ork_place *c);
+void ork_product_name(struct ork_matmul *matmul);
 /* What a part had written, for the profile. */
-void ork_product_count_bytes(struct ork_matmul *matmul, const struct ork_place *a, const struct ork_weights *b);
+void ork_product_count_bytes(struct ork_matmul *matmul);
 
 /* C from where the NPU put it to where it belongs (sums.c). */
 void ork_product_copy_back(struct ork_matmul *matmul);
