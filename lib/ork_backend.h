@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <drm/ork_drm.h>
 
-/* Raised with every change of this structure. */
-#define ORK_BACKEND_VERSION	2
+/* Raised with every change of this structure, and of those that its functions fill in. */
+#define ORK_BACKEND_VERSION	3
 
 struct ork_backend {
 	uint32_t version;		/* ORK_BACKEND_VERSION */

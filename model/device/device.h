@@ -50,7 +50,8 @@ struct bo {
 
 struct fence {
 	int status;
-	uint64_t busy_ns;
+	uint32_t cores;				/* that ran its jobs, as a mask */
+	uint64_t busy_ns, begin_ns, end_ns;
 };
 
 struct device_core {

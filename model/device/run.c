@@ -118,12 +118,14 @@ static void count(struct drm_ork_counters *counters, const struct drm_ork_counte
 
 struct fence core_run(struct device *dev, struct device_core *core, const struct drm_ork_job *job)
 {
+	struct fence fence = { .cores = 1u << core->index };
 	struct drm_ork_counters done = { .jobs = 1 };
 	struct drm_ork_task task;
 	int status = 0;
 
 	if (!core->attached)
 		attach(core);
+	fence.begin_ns = now_ns();
 	for (uint32_t i = 0; !status && i < job->tasks.count; i++) {
 		uint64_t began = now_ns();
 
@@ -135,13 +137,16 @@ struct fence core_run(struct device *dev, struct device_core *core, const struct
 			done.interrupts++;
 		}
 	}
+	fence.end_ns = now_ns();
+	fence.busy_ns = done.busy_ns;
+	fence.status = status;
 	if (status) {
 		reset(core);
 		dev->counters.resets++;
 	}
 	count(&core->counters, &done);
 	count(&dev->counters, &done);
-	return (struct fence) { .status = status, .busy_ns = done.busy_ns };
+	return fence;
 }
 
 /* --- the cores ---------------------------------------------------------------------------- */

@@ -182,6 +182,18 @@ static struct device_core *choose_core(struct device *dev, uint32_t core_mask)
 	return &dev->cores[core];
 }
 
+/* Jobs run one after the other: the first began first, the last ended last. */
+static void add_fence(struct fence *whole, const struct fence *fence)
+{
+	if (!whole->status)
+		whole->status = fence->status;
+	if (!whole->cores)
+		whole->begin_ns = fence->begin_ns;
+	whole->cores |= fence->cores;
+	whole->busy_ns += fence->busy_ns;
+	whole->end_ns = fence->end_ns;
+}
+
 static struct fence run_jobs(struct device *dev, const struct drm_ork_array *jobs)
 {
 	struct fence whole = { 0 }, fence;
@@ -193,9 +205,7 @@ static struct fence run_jobs(struct device *dev, const struct drm_ork_array *job
 		invalidate_job(dev, &job);
 		if (job.out_syncobj)
 			syncobj_signal(dev, job.out_syncobj, job.out_point, fence);
-		if (!whole.status)
-			whole.status = fence.status;
-		whole.busy_ns += fence.busy_ns;
+		add_fence(&whole, &fence);
 	}
 	return whole;
 }

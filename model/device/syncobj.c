@@ -84,12 +84,13 @@ int syncobj_wait(void *opaque, struct drm_ork_wait *wait)
 
 	if (wait->flags)
 		return -EOPNOTSUPP;
-	if (wait->pad)
-		return -EINVAL;
 	ret = syncobj_find(opaque, wait->syncobj, wait->point, &fence);
 	if (ret)
 		return ret;
 	wait->status = fence.status;
+	wait->cores = fence.cores;
 	wait->busy_ns = fence.busy_ns;
+	wait->begin_ns = fence.begin_ns;
+	wait->end_ns = fence.end_ns;
 	return 0;
 }

@@ -371,8 +371,10 @@ struct drm_ork_submit {
  * @timeout_ns: in: absolute CLOCK_MONOTONIC time until which to wait (-ETIME); 0 or less only
  *	looks (-EBUSY)
  * @status: out: 0, or the negative errno with which the first failed job ended
- * @pad: must be zero
+ * @cores: out: a bit for each core that ran a job behind the fence; 0 if none did
  * @busy_ns: out: time that cores spent on the jobs behind the fence
+ * @begin_ns: out: when the first of them began on its core; 0 if none did
+ * @end_ns: out: when the last of them left its core, by the interrupt or to be reset; 0 if none ran
  *
  * Returns 0 once the fence has signalled, whatever @status says. A wait that a signal interrupts
  * can be repeated with the same arguments. After it, the CPU may read what the jobs' WRITE
@@ -384,8 +386,10 @@ struct drm_ork_wait {
 	__u64 point;
 	__s64 timeout_ns;
 	__s32 status;
-	__u32 pad;
+	__u32 cores;
 	__u64 busy_ns;
+	__u64 begin_ns;
+	__u64 end_ns;
 };
 
 #define DRM_IOCTL_ORK(access, name, type) \

@@ -136,7 +136,7 @@ u64 ork_core_busy_ns(const struct ork_core *core)
 }
 
 /**
- * ork_core_charge_locked() - the time of the running chain goes to its file
+ * ork_core_charge_locked() - the time of the running chain goes to its file, its end to its job
  * @core: a core whose chain has ended, or is taken from it
  *
  * To be called once for each chain that was started, or the file's time would run backwards.
@@ -149,6 +149,7 @@ u64 ork_core_charge_locked(struct ork_core *core)
 	u64 busy = ork_core_busy_ns(core);
 
 	core->job->ofile->stats.core_busy_ns[core->index] += busy;
+	core->job->end_ns = ktime_to_ns(core->started) + busy;
 	return busy;
 }
 

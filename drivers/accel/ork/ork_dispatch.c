@@ -152,9 +152,10 @@ static void ork_dispatch_start(struct ork_core *core, struct ork_job *job)
 	core->task = 0;
 	core->fault = false;
 	core->mmu->fresh &= ~BIT(core->index);
-	job->ran = true;
+	job->cores = BIT(core->index);
 	trace_ork_job_start(core, job);
 	ork_dispatch_kick(core);
+	job->begin_ns = ktime_to_ns(core->started);
 }
 
 /* Starts the first job, by turns, that can start at once. Those before it claim what they need. */

@@ -95,17 +95,26 @@ int ork_fence_error(struct dma_fence *fence)
 	return error;
 }
 
-/* Time on cores of all jobs behind a fence. */
-static u64 ork_fence_busy_ns(struct dma_fence *fence)
+/* A job that no core ran began at no time. */
+static void ork_fence_add_times(const struct ork_fence *job, struct drm_ork_wait *args)
+{
+	if (!job->cores)
+		return;
+	args->begin_ns = args->cores ? min(args->begin_ns, job->begin_ns) : job->begin_ns;
+	args->end_ns = max(args->end_ns, job->end_ns);
+	args->busy_ns += job->busy_ns;
+	args->cores |= job->cores;
+}
+
+/* Where and when the jobs behind a fence ran. */
+static void ork_fence_times(struct dma_fence *fence, struct drm_ork_wait *args)
 {
 	struct dma_fence_unwrap iter;
 	struct dma_fence *part;
-	u64 busy_ns = 0;
 
 	dma_fence_unwrap_for_each(part, &iter, ork_fence_point(fence))
 		if (ork_compat_fence_ops(part) == &ork_fence_ops)
-			busy_ns += container_of(part, struct ork_fence, base)->busy_ns;
-	return busy_ns;
+			ork_fence_add_times(container_of(part, struct ork_fence, base), args);
 }
 
 /**
@@ -123,9 +132,10 @@ int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	long ret;
 
 	args->status = 0;
+	args->cores = 0;
 	args->busy_ns = 0;
-	if (args->pad)
-		return -EINVAL;
+	args->begin_ns = 0;
+	args->end_ns = 0;
 	if (args->flags)
 		return -EOPNOTSUPP;
 
@@ -142,7 +152,7 @@ int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	} while (!ret && (s64)ktime_get_ns() < args->timeout_ns);
 	if (ret > 0) {
 		args->status = ork_fence_error(fence);
-		args->busy_ns = ork_fence_busy_ns(fence);
+		ork_fence_times(fence, args);
 		ret = 0;
 	} else if (!ret) {
 		ret = args->timeout_ns > 0 ? -ETIME : -EBUSY;

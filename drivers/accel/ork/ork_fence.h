@@ -11,12 +11,19 @@ struct drm_file;
  * struct ork_fence - a job's end
  * @base: the fence; alone in its context
  * @lock: of @base, which may outlive the device
- * @busy_ns: time on cores; written before the fence signals
+ * @cores: the core that ran the job, as a mask, or 0; like all below written before the fence
+ *	signals
+ * @busy_ns: time on it
+ * @begin_ns: when it began there
+ * @end_ns: when it left
  */
 struct ork_fence {
 	struct dma_fence base;
 	spinlock_t lock;	/* of base */
+	u32 cores;
 	u64 busy_ns;
+	u64 begin_ns;
+	u64 end_ns;
 };
 
 struct ork_fence *ork_fence_create(void);

@@ -370,7 +370,7 @@ void ork_job_end(struct ork_job *job)
 	 * The core has stopped, and only now may the CPU's copies go: until here it could have
 	 * fetched them anew.
 	 */
-	for (i = 0; i < job->num_extents && job->ran; i++)
+	for (i = 0; i < job->num_extents && job->cores; i++)
 		if ((job->extents[i].flags & DRM_ORK_EXTENT_WRITE) &&
 		    !(job->extents[i].flags & DRM_ORK_EXTENT_NO_SYNC))
 			ork_extent_invalidate(ofile, &job->extents[i]);
@@ -381,7 +381,10 @@ void ork_job_end(struct ork_job *job)
 	atomic64_add(job->busy_ns, &stats->busy_ns);
 	atomic64_add(job->reset, &stats->resets);
 
+	fence->cores = job->cores;
 	fence->busy_ns = job->busy_ns;
+	fence->begin_ns = job->begin_ns;
+	fence->end_ns = job->end_ns;
 	if (job->status)
 		dma_fence_set_error(&fence->base, job->status);
 

@@ -55,9 +55,11 @@ struct ork_job_bo {
  * @link: in ork->waiting, ready or ended, or in @queue; under ork->lock
  * @done: in ork->done
  * @status: how it ended; like all below written under ork->lock, and read when it has ended
- * @ran: a core has run it
+ * @cores: the core that has run it, as a mask; 0: none has
  * @reset: a core was reset because of it
- * @busy_ns: time on a core
+ * @busy_ns: time on that core, of completed chains
+ * @begin_ns: when its first chain was started
+ * @end_ns: when its last one completed, or was taken from the core
  * @programs: finished by completed chains
  * @interrupts: of completed chains
  */
@@ -84,9 +86,11 @@ struct ork_job {
 	struct list_head link;
 	struct llist_node done;
 	int status;
-	bool ran;
+	u32 cores;
 	bool reset;
 	u64 busy_ns;
+	u64 begin_ns;
+	u64 end_ns;
 	u32 programs;
 	u32 interrupts;
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../../lib/ork_backend.h"
@@ -1112,11 +1113,62 @@ static void waits_are_checked(void)
 	wait.flags = 1;
 	CHECK_EQUAL(ork->wait(dev, &wait), -EOPNOTSUPP);
 	wait.flags = 0;
-	wait.pad = 1;
-	CHECK_EQUAL(ork->wait(dev, &wait), -EINVAL);
-	wait.pad = 0;
 	ork->syncobj_destroy(dev, r.out.handle);
 	CHECK_EQUAL(ork->wait(dev, &wait), -ENOENT);
+	end();
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void a_wait_tells_where_and_when_its_job_ran(void)
+{
+	struct drm_ork_wait wait = { .busy_ns = 99 };
+	struct product p;
+	uint64_t before;
+
+	begin("");
+	product_init(&p);
+	p.job.core_mask = 2;
+	before = now_ns();
+	CHECK_EQUAL(run_product(&p), 0);
+	wait.syncobj = p.job.out_syncobj;
+	CHECK_EQUAL(ork->wait(dev, &wait), 0);
+	CHECK_EQUAL(wait.cores, 2);
+	CHECK(before <= wait.begin_ns && wait.end_ns <= now_ns());
+	CHECK(wait.busy_ns > 0 && wait.busy_ns <= wait.end_ns - wait.begin_ns);
+	end();
+}
+
+static void a_wait_for_several_jobs_spans_them(void)
+{
+	struct drm_ork_wait last, all;
+	struct drm_ork_job jobs[3];
+	struct product p;
+	struct request r;
+
+	begin("");
+	product_init(&p);
+	request_init(&r);
+	for (uint32_t i = 0; i < 3; i++) {
+		jobs[i] = p.job;
+		jobs[i].core_mask = 1u << i;
+	}
+	submit_jobs(jobs, 3, &r.out);
+	/* The jobs have one syncobj, in which the last one's fence remains. */
+	last = (struct drm_ork_wait) { .syncobj = p.job.out_syncobj };
+	all = (struct drm_ork_wait) { .syncobj = r.out.handle };
+	CHECK_EQUAL(ork->wait(dev, &last), 0);
+	CHECK_EQUAL(ork->wait(dev, &all), 0);
+	CHECK_EQUAL(last.cores, 4);
+	CHECK_EQUAL(all.cores, 7);
+	CHECK(all.begin_ns < last.begin_ns && all.end_ns == last.end_ns);
+	CHECK(all.busy_ns > last.busy_ns && all.busy_ns <= all.end_ns - all.begin_ns);
 	end();
 }
 
@@ -1202,6 +1254,8 @@ int main(void)
 	RUN(a_result_that_is_not_invalidated_is_not_seen);
 	RUN(an_operand_that_is_not_cleaned_is_stale_and_logged);
 	RUN(waits_are_checked);
+	RUN(a_wait_tells_where_and_when_its_job_ran);
+	RUN(a_wait_for_several_jobs_spans_them);
 	RUN(timelines_have_points);
 	RUN(high_priority_needs_a_capability);
 	return test_result();
