@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libork: static and shared library, pkg-config file, host unit tests.
 
-LIB_SRC := $(addprefix lib/,batch.c bo.c chain.c convert.c device.c device_kernel.c emit.c extents.c matmul.c operands.c pack.c plan.c profile.c \
-	rows.c sums.c weights.c weights_file.c)
+LIB_SRC := $(wildcard lib/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 LIB_VERSION := $(shell sed -n 's/^\#define ORK_VERSION_M[AJINOR]*[[:space:]]*//p' lib/ork.h | paste -sd.)
 LIB_LIBS := $(LIBDRM_LIBS) -ldl

@@ -3,6 +3,7 @@
 #ifndef ORK_PRIVATE_H
 #define ORK_PRIVATE_H
 
+#include <stdio.h>
 #include <drm/ork_regs.h>
 #include "ork.h"
 #include "ork_backend.h"
@@ -179,6 +180,17 @@ struct ork_weights {
 	struct ork_weights_layout layout;
 	bool dirty;			/* the CPU wrote it since it was last cleaned */
 };
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Errors of the file need not be looked at: they show at its end. */
+typedef void (*ork_write_fn)(FILE *file, const void *what);
+
+/*
+ * Writes @what under another name first, and then replaces @path: that is what it was, or whole. Returns a negative
+ * errno, with the path in ork_error(), or 0.
+ */
+int ork_replace_file(struct ork *ork, const char *path, ork_write_fn write, const void *what);
 
 /* --- profiler --------------------------------------------------------------------------------- */
 

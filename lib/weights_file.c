@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,66 +64,18 @@ static struct header header_of(const struct ork_weights *weights)
 
 /* --- save ------------------------------------------------------------------------------------- */
 
-static int write_all(int fd, const void *data, uint64_t bytes)
+static void write_weights(FILE *file, const void *what)
 {
-	const char *at = data;
-	ssize_t written;
-
-	while (bytes) {
-		written = write(fd, at, bytes);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		at += written;
-		bytes -= (uint64_t)written;
-	}
-	return 0;
-}
-
-static int write_file(int fd, const struct ork_weights *weights)
-{
+	const struct ork_weights *weights = what;
 	struct header header = header_of(weights);
-	int ret = write_all(fd, &header, sizeof(header));
 
-	if (!ret)
-		ret = write_all(fd, weights->bo->data, header.bytes);
-	if (!ret && fsync(fd))
-		ret = -errno;
-	return ret;
-}
-
-/* Under another name first: @path is what it was, or whole. */
-static int replace_file(const struct ork_weights *weights, const char *path, char *part)
-{
-	int fd = mkstemp(part), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write_file(fd, weights);
-	if (!ret && fchmod(fd, 0644))
-		ret = -errno;
-	if (close(fd) && !ret)
-		ret = -errno;
-	if (!ret && rename(part, path))
-		ret = -errno;
-	if (ret)
-		unlink(part);
-	return ret;
+	fwrite(&header, sizeof(header), 1, file);
+	fwrite(weights->bo->data, header.bytes, 1, file);
 }
 
 int ork_weights_save(const struct ork_weights *weights, const char *path)
 {
-	size_t size = strlen(path) + sizeof(".XXXXXX");
-	char *part = malloc(size);
-	int ret;
-
-	if (!part)
-		return ork_fail(weights->ork, -ENOMEM, "no memory to save weights");
-	snprintf(part, size, "%s.XXXXXX", path);
-	ret = replace_file(weights, path, part);
-	free(part);
-	return ret ? ork_fail(weights->ork, ret, "writing %s: %s", path, strerror(-ret)) : 0;
+	return ork_replace_file(weights->ork, path, write_weights, weights);
 }
 
 /* --- open ------------------------------------------------------------------------------------- */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Packing B. The index formulas are those of weights that boards compute with. */
 #include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "fake.h"
 
@@ -348,6 +351,35 @@ static void a_file_that_cannot_be_reached_is_named(void)
 	unlink(file_path);
 }
 
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	CHECK_EQUAL(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_file_that_cannot_be_written_whole_is_what_it_was(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights = save_some(ork), *again;
+	char pattern[80];
+	glob_t parts;
+
+	signal(SIGXFSZ, SIG_IGN);
+	limit_files(100000);
+	CHECK_EQUAL(ork_weights_save(weights, file_path), -EFBIG);
+	limit_files(RLIM_INFINITY);
+	CHECK(strstr(ork_error(ork), file_path), "%s", ork_error(ork));
+	CHECK(ork_weights_open(ork, file_path, &again) == 0, "%s", ork_error(ork));
+	snprintf(pattern, sizeof(pattern), "%s?*", file_path);
+	CHECK_EQUAL(glob(pattern, 0, NULL, &parts), GLOB_NOMATCH);
+	ork_weights_destroy(again);
+	ork_weights_destroy(weights);
+	unlink(file_path);
+}
+
 int main(void)
 {
 	snprintf(file_path, sizeof(file_path), "/tmp/ork-test-weights-%d", (int)getpid());
@@ -360,5 +392,6 @@ int main(void)
 	RUN(slices_of_a_file_are_those_that_were_saved);
 	RUN(wrong_files_are_refused_with_the_field);
 	RUN(a_file_that_cannot_be_reached_is_named);
+	RUN(a_file_that_cannot_be_written_whole_is_what_it_was);
 	return test_result();
 }
