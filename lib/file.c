@@ -49,12 +49,23 @@ static int replace(const char *path, char *part, ork_write_fn write, const void 
 	return ret;
 }
 
+/* Over a device's node, a pipe or a link, as /dev/stdout is one, nobody wants a file. */
+static bool is_no_file(const char *path)
+{
+	struct stat stat;
+
+	return !lstat(path, &stat) && !S_ISREG(stat.st_mode);
+}
+
 int ork_replace_file(struct ork *ork, const char *path, ork_write_fn write, const void *what)
 {
 	size_t size = strlen(path) + sizeof(".XXXXXX");
-	char *part = malloc(size);
+	char *part;
 	int ret;
 
+	if (is_no_file(path))
+		return ork_fail(ork, -EINVAL, "writing %s: it is there, and no regular file", path);
+	part = malloc(size);
 	if (!part)
 		return ork_fail(ork, -ENOMEM, "no memory to write %s", path);
 	snprintf(part, size, "%s.XXXXXX", path);

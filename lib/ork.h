@@ -496,7 +496,8 @@ int ork_weights_load(struct ork_weights *weights);
  *
  * Other processes see the old file or the new one, under the same name.
  *
- * Return: 0; -ENOMEM or what writing it gives, with the path in ork_error(); the old file is then as it was.
+ * Return: 0; -EINVAL (@path is something else than a regular file), -ENOMEM or what writing it gives, with the path in
+ * ork_error(); the old file is then as it was.
  */
 int ork_weights_save(const struct ork_weights *weights, const char *path);
 

@@ -188,7 +188,7 @@ typedef void (*ork_write_fn)(FILE *file, const void *what);
 
 /*
  * Writes @what under another name first, and then replaces @path: that is what it was, or whole. Returns a negative
- * errno, with the path in ork_error(), or 0.
+ * errno (-EINVAL: @path is there, and no regular file), with the path in ork_error(), or 0.
  */
 int ork_replace_file(struct ork *ork, const char *path, ork_write_fn write, const void *what);
 

@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "fake.h"
 
@@ -380,6 +381,27 @@ static void a_file_that_cannot_be_written_whole_is_what_it_was(void)
 	unlink(file_path);
 }
 
+static void only_a_regular_file_is_replaced(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights = save_some(ork);
+	struct stat stat;
+	char link[80];
+
+	snprintf(link, sizeof(link), "%s-link", file_path);
+	CHECK_EQUAL(symlink(file_path, link), 0);
+	CHECK_EQUAL(ork_weights_save(weights, link), -EINVAL);
+	CHECK(strstr(ork_error(ork), link), "%s", ork_error(ork));
+	CHECK(!lstat(link, &stat) && S_ISLNK(stat.st_mode), "the link has gone");
+	unlink(link);
+	unlink(file_path);
+	CHECK_EQUAL(mkfifo(file_path, 0600), 0);
+	CHECK_EQUAL(ork_weights_save(weights, file_path), -EINVAL);
+	CHECK(!lstat(file_path, &stat) && S_ISFIFO(stat.st_mode), "the pipe has gone");
+	ork_weights_destroy(weights);
+	unlink(file_path);
+}
+
 int main(void)
 {
 	snprintf(file_path, sizeof(file_path), "/tmp/ork-test-weights-%d", (int)getpid());
@@ -393,5 +415,6 @@ int main(void)
 	RUN(wrong_files_are_refused_with_the_field);
 	RUN(a_file_that_cannot_be_reached_is_named);
 	RUN(a_file_that_cannot_be_written_whole_is_what_it_was);
+	RUN(only_a_regular_file_is_replaced);
 	return test_result();
 }
