@@ -100,7 +100,7 @@ void ork_close(struct ork *ork)
 	if (!ork)
 		return;
 	if (ork->print_profile)
-		ork_profile_print(ork);
+		ork_profile_print(ork, stderr);
 	if (ork->dev)
 		ork->backend->close(ork->dev);
 	if (ork->model)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Files that are written whole or not at all. */
+/* Files that are written whole or not at all; and strings in those that are JSON. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,4 +72,21 @@ int ork_replace_file(struct ork *ork, const char *path, ork_write_fn write, cons
 	ret = replace(path, part, write, what);
 	free(part);
 	return ret ? ork_fail(ork, ret, "writing %s: %s", path, strerror(-ret)) : 0;
+}
+
+/* A path need not be UTF-8, as JSON must: what is not ASCII goes byte by byte. */
+void ork_write_string(FILE *file, const char *string)
+{
+	const unsigned char *at;
+
+	fputc('"', file);
+	for (at = (const unsigned char *)string; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fputc('\\', file);
+		if (*at >= ' ' && *at <= '~')
+			fputc(*at, file);
+		else
+			fprintf(file, "\\u%04x", *at);
+	}
+	fputc('"', file);
 }

@@ -47,7 +47,7 @@ $(INSTALL_MAN): build/man/man3/%.3: lib/man.awk lib/ork.h $(EXAMPLES_SRC)
 
 # Tests, with a library of their own that has the sanitizers in it.
 ifeq ($(ARCH),host)
-LIB_TESTS := $(addprefix $(B)/lib/tests/,test_chain test_plan test_int4 test_moves test_weights test_extents test_matmul test_parts test_batch)
+LIB_TESTS := $(patsubst %.c,$(B)/%,$(wildcard lib/tests/test_*.c))
 UNIT_TESTS += $(LIB_TESTS)
 
 $(B)/lib/san/%.o: lib/%.c
@@ -59,7 +59,7 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 	@mkdir -p $(@D)
 	$(CC) $(SAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
 
-$(addprefix $(B)/lib/tests/,test_matmul test_parts test_batch): | $(B)/lib/libork-model.so.0
+$(LIB_TESTS): | $(B)/lib/libork-model.so.0
 
 # The examples, as a user has them but for the sanitizers, and what runs them.
 SAN_EXAMPLES := $(EXAMPLES:%=$(B)/lib/tests/examples/%)

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <drm/ork_drm.h>
 
 #ifdef __cplusplus
@@ -774,6 +775,18 @@ void ork_profile_get(const struct ork *ork, struct ork_profile *profile);
  * Return: a literal; "" for a number that is no phase.
  */
 const char *ork_phase_name(enum ork_phase phase);
+
+/** ork_profile_print - what was counted, to @file: a table with a row for each phase, and the totals */
+void ork_profile_print(const struct ork *ork, FILE *file);
+
+/**
+ * ork_profile_write - what was counted as JSON, to a file that is replaced as a whole
+ *
+ * An object with "device", "phases" and the rest of struct ork_profile by its names. "phases" has an object for each of
+ * ork_phase_name(), with "calls", "ms", "bytes" and "bytes_maintained"; the time of the cores is "busy_ms", in
+ * milliseconds too. Returns as ork_weights_save().
+ */
+int ork_profile_write(struct ork *ork, const char *path);
 
 #ifdef __cplusplus
 }

@@ -191,6 +191,8 @@ typedef void (*ork_write_fn)(FILE *file, const void *what);
  * errno (-EINVAL: @path is there, and no regular file), with the path in ork_error(), or 0.
  */
 int ork_replace_file(struct ork *ork, const char *path, ork_write_fn write, const void *what);
+/* As JSON, quotes included. */
+void ork_write_string(FILE *file, const char *string);
 
 /* --- profiler --------------------------------------------------------------------------------- */
 
@@ -205,7 +207,6 @@ void ork_profile_count_product(struct ork *ork);
 void ork_profile_before_submit(struct ork *ork);
 void ork_profile_after_submit(struct ork *ork);
 void ork_profile_after_wait(struct ork *ork, bool done, uint64_t busy_ns);
-void ork_profile_print(const struct ork *ork);
 
 uint64_t ork_now(void);
 

@@ -112,19 +112,68 @@ static double mega(uint64_t value)
 	return (double)value / 1e6;
 }
 
-void ork_profile_print(const struct ork *ork)
+void ork_profile_print(const struct ork *ork, FILE *file)
 {
 	const struct ork_profile *p = &ork->profile;
 	int i;
 
-	fprintf(stderr, "ork profile of %s\n%-10s %10s %12s %12s %14s\n", ork->name, "phase", "calls", "ms", "MB",
+	fprintf(file, "ork profile of %s\n%-10s %10s %12s %12s %14s\n", ork->name, "phase", "calls", "ms", "MB",
 		"maintained MB");
 	for (i = 0; i < ORK_PHASES; i++)
-		fprintf(stderr, "%-10s %10llu %12.3f %12.3f %14.3f\n", names[i],
+		fprintf(file, "%-10s %10llu %12.3f %12.3f %14.3f\n", names[i],
 			(unsigned long long)p->phase[i].calls, mega(p->phase[i].ns), mega(p->phase[i].bytes),
 			mega(p->phase[i].bytes_maintained));
-	fprintf(stderr, "%llu products, %llu ioctls, %.3f MB written by the CPU, %.3f MB by the NPU, "
+	fprintf(file, "%llu products, %llu ioctls, %.3f MB written by the CPU, %.3f MB by the NPU, "
 		"%.3f MB cleaned for bank windows, cores busy %.3f ms\n",
 		(unsigned long long)p->products, (unsigned long long)p->ioctls, mega(p->bytes_written_cpu),
 		mega(p->bytes_written_npu), mega(p->bytes_window), mega(p->busy_ns));
+}
+
+/* --- as JSON ---------------------------------------------------------------------------------- */
+
+static void write_u64(FILE *file, const char *key, uint64_t value)
+{
+	fprintf(file, ", \"%s\": %llu", key, (unsigned long long)value);
+}
+
+/* Not %f, which has a comma where the caller's locale says so. */
+static void write_ms(FILE *file, const char *key, uint64_t ns)
+{
+	fprintf(file, ", \"%s\": %llu.%06llu", key, (unsigned long long)ns / 1000000,
+		(unsigned long long)ns % 1000000);
+}
+
+static void write_phase(FILE *file, const struct ork_profile *p, int phase)
+{
+	fprintf(file, "%s\n  \"%s\": {\"calls\": %llu", phase ? "," : "", names[phase],
+		(unsigned long long)p->phase[phase].calls);
+	write_ms(file, "ms", p->phase[phase].ns);
+	write_u64(file, "bytes", p->phase[phase].bytes);
+	write_u64(file, "bytes_maintained", p->phase[phase].bytes_maintained);
+	fputc('}', file);
+}
+
+static void write_profile(FILE *file, const void *what)
+{
+	const struct ork *ork = what;
+	const struct ork_profile *p = &ork->profile;
+	int i;
+
+	fputs("{\n \"device\": ", file);
+	ork_write_string(file, ork->name);
+	fputs(",\n \"phases\": {", file);
+	for (i = 0; i < ORK_PHASES; i++)
+		write_phase(file, p, i);
+	fprintf(file, "\n },\n \"products\": %llu", (unsigned long long)p->products);
+	write_u64(file, "ioctls", p->ioctls);
+	write_u64(file, "bytes_written_cpu", p->bytes_written_cpu);
+	write_u64(file, "bytes_written_npu", p->bytes_written_npu);
+	write_u64(file, "bytes_window", p->bytes_window);
+	write_ms(file, "busy_ms", p->busy_ns);
+	fputs("\n}\n", file);
+}
+
+int ork_profile_write(struct ork *ork, const char *path)
+{
+	return ork_replace_file(ork, path, write_profile, ork);
 }
