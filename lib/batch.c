@@ -175,11 +175,13 @@ static void append(struct ork_batch *batch, const struct drm_ork_job *from)
 	job->extents.count += from->extents.count;
 }
 
-static void begin_job(struct ork_batch *batch)
+/* Its fence, if it has one of its own, is that of the job of its first product. */
+static void begin_job(struct ork_batch *batch, uint32_t out_syncobj)
 {
 	batch->jobs[batch->jobs_used++] = (struct drm_ork_job) {
 		.tasks = { (uintptr_t)&batch->tasks[batch->tasks_used], 0, sizeof(batch->tasks[0]) },
 		.extents = { (uintptr_t)&batch->extents[batch->extents_used], 0, sizeof(batch->extents[0]) },
+		.out_syncobj = out_syncobj,
 	};
 }
 
@@ -189,7 +191,7 @@ static void append_entry(struct ork_batch *batch, const struct entry *entry)
 
 	for (core = 0; core < entry->matmul->plan.cores; core++) {
 		if (!entry->behind)
-			begin_job(batch);
+			begin_job(batch, entry->matmul->jobs[core].out_syncobj);
 		append(batch, &entry->matmul->jobs[core]);
 	}
 }
@@ -230,17 +232,25 @@ int ork_batch_start(struct ork_batch *batch)
 	return 0;
 }
 
+/* What ended is traced; where all went well C is brought to where it belongs. */
+static void take_back(const struct entry *entry, bool good)
+{
+	if (!entry->behind)
+		ork_product_trace(entry->matmul);
+	if (good && entry->matmul->c.data)
+		ork_product_copy_back(entry->matmul);
+}
+
 int ork_batch_wait(struct ork_batch *batch, int64_t timeout_ns)
 {
-	int ret;
 	uint32_t i;
+	int ret;
 
 	if (!batch->in_flight)
 		return ork_fail(batch->ork, -EINVAL, "nothing was started");
 	ret = ork_product_wait(batch->ork, batch->syncobj, timeout_ns);
 	batch->in_flight = ret == -ETIME;
-	for (i = 0; !ret && i < batch->count; i++)
-		if (batch->entries[i].matmul->c.data)
-			ork_product_copy_back(batch->entries[i].matmul);
+	for (i = 0; !batch->in_flight && i < batch->count; i++)
+		take_back(&batch->entries[i], !ret);
 	return ret;
 }

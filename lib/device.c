@@ -101,6 +101,7 @@ void ork_close(struct ork *ork)
 		return;
 	if (ork->print_profile)
 		ork_profile_print(ork, stderr);
+	ork_trace_stop(ork);
 	if (ork->dev)
 		ork->backend->close(ork->dev);
 	if (ork->model)

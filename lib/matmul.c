@@ -114,6 +114,32 @@ static int emit_if_moved(struct ork_matmul *matmul)
 	return memcmp(&operands, &matmul->emitted, sizeof(operands)) ? emit(matmul, &operands) : 0;
 }
 
+/* --- when jobs ran ---------------------------------------------------------------------------- */
+
+/* The product's fence tells of all its jobs together: for a trace each has its own. */
+static int give_fences_to_jobs(struct ork_matmul *matmul)
+{
+	uint32_t core;
+	int ret = 0;
+
+	for (core = 0; core < matmul->plan.cores && !ret; core++) {
+		if (!matmul->job_syncobjs[core])
+			ret = ork_syncobj_create(matmul->ork, &matmul->job_syncobjs[core]);
+		matmul->jobs[core].out_syncobj = matmul->job_syncobjs[core];
+	}
+	return ret;
+}
+
+/* The trace may have been started, or stopped, while the product was in flight. */
+void ork_product_trace(struct ork_matmul *matmul)
+{
+	uint32_t core;
+
+	for (core = 0; core < matmul->plan.cores && matmul->ork->trace; core++)
+		if (matmul->jobs[core].out_syncobj)
+			ork_trace_job(matmul->ork, &matmul->plan.desc, matmul->jobs[core].out_syncobj);
+}
+
 /* --- run -------------------------------------------------------------------------------------- */
 
 int ork_product_submit(struct ork *ork, const struct drm_ork_job *jobs, uint32_t count, uint32_t syncobj)
@@ -169,9 +195,10 @@ int ork_product_prepare(struct ork_matmul *matmul)
 		ret = ork_product_place(matmul);
 	if (!ret)
 		ret = emit_if_moved(matmul);
-	if (!ret)
-		ork_product_name(matmul);
-	return ret;
+	if (ret)
+		return ret;
+	ork_product_name(matmul);
+	return matmul->ork->trace ? give_fences_to_jobs(matmul) : 0;
 }
 
 void ork_product_submitted(struct ork_matmul *matmul)
@@ -226,6 +253,8 @@ static int wait_for_part(struct ork_matmul *matmul, int64_t timeout_ns)
 	int ret = ork_product_wait(matmul->ork, matmul->syncobj, timeout_ns);
 
 	matmul->in_flight = ret == -ETIME;
+	if (!matmul->in_flight)
+		ork_product_trace(matmul);
 	if (ret)
 		return ret;
 	if (matmul->c.data)
@@ -262,12 +291,16 @@ int ork_matmul_wait(struct ork_matmul *matmul, int64_t timeout_ns)
 
 void ork_matmul_destroy(struct ork_matmul *matmul)
 {
+	uint32_t i;
+
 	if (!matmul)
 		return;
 	if (matmul->in_flight)
 		wait_for_part(matmul, INT64_MAX);
 	if (matmul->syncobj)
 		ork_syncobj_destroy(matmul->ork, matmul->syncobj);
+	for (i = 0; i < ORK_MAX_CORES && matmul->job_syncobjs[i]; i++)
+		ork_syncobj_destroy(matmul->ork, matmul->job_syncobjs[i]);
 	ork_bo_destroy(matmul->a_staging);
 	ork_bo_destroy(matmul->c_staging);
 	ork_bo_destroy(matmul->chains);

@@ -788,6 +788,29 @@ void ork_profile_print(const struct ork *ork, FILE *file);
  */
 int ork_profile_write(struct ork *ork, const char *path);
 
+/**
+ * ork_trace_start - record from now on when each phase, and each job of a product, began and ended
+ * @events: how many there is room for; those that come later are dropped, and counted
+ *
+ * A product has one event for each phase and each core, and takes an ioctl more for each core, which is not counted.
+ * What was recorded before is forgotten. ork_profile_enable() is not needed. Returns -EINVAL (no events) or -ENOMEM; a
+ * trace that was on goes on then.
+ */
+int ork_trace_start(struct ork *ork, uint32_t events);
+
+/** ork_trace_stop - record no more, and forget what was recorded, if a trace is on; ork_close() does so too */
+void ork_trace_stop(struct ork *ork);
+
+/**
+ * ork_trace_write - what was recorded so far, to a file that is replaced as a whole
+ *
+ * In Chrome's trace format, as chrome://tracing and ui.perfetto.dev show it: in process "CPU" a row for each thread that
+ * called, with the phases, in process "NPU" one for each core, with the jobs, named MxKxN. Times are microseconds of
+ * CLOCK_MONOTONIC; "otherData" has the number of "dropped_events". Returns -EINVAL if no trace is on, or as
+ * ork_weights_save().
+ */
+int ork_trace_write(struct ork *ork, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

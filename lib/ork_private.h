@@ -18,6 +18,8 @@ struct ork {
 	struct drm_ork_device_info info;
 	bool profiling;
 	bool print_profile;
+	bool timed;			/* profiling, or a trace is on: phases look at the clock */
+	struct ork_trace *trace;	/* NULL: none is on */
 	uint32_t in_flight;		/* products started and not waited for; kept while profiling */
 	struct drm_ork_counters counted;	/* what the profile has taken in */
 	struct ork_profile profile;
@@ -196,7 +198,7 @@ void ork_write_string(FILE *file, const char *string);
 
 /* --- profiler --------------------------------------------------------------------------------- */
 
-/* The time, or 0 if nothing is profiled. */
+/* The time, or 0 if phases are not timed. */
 uint64_t ork_profile_begin(const struct ork *ork);
 void ork_profile_end(struct ork *ork, enum ork_phase phase, uint64_t begin, uint64_t bytes);
 /*
@@ -207,6 +209,11 @@ void ork_profile_count_product(struct ork *ork);
 void ork_profile_before_submit(struct ork *ork);
 void ork_profile_after_submit(struct ork *ork);
 void ork_profile_after_wait(struct ork *ork, bool done, uint64_t busy_ns);
+
+/* For a trace that is on. */
+void ork_trace_phase(struct ork_trace *trace, enum ork_phase phase, uint64_t begin, uint64_t end, uint64_t bytes);
+/* A job of a product that has ended, with the syncobj that has its fence; none if no core ran it. */
+void ork_trace_job(struct ork *ork, const struct ork_matmul_desc *desc, uint32_t syncobj);
 
 uint64_t ork_now(void);
 

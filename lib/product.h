@@ -39,6 +39,7 @@ struct ork_matmul {
 	bool chains_dirty;		/* emitted since the last submit */
 	struct ork_bo *a_staging, *c_staging;	/* NULL until first needed */
 	uint32_t syncobj;
+	uint32_t job_syncobjs[ORK_MAX_CORES];	/* 0 until first traced */
 
 	struct ork_batch *batch;	/* that it is run with; NULL: it runs by itself */
 
@@ -82,6 +83,9 @@ int ork_product_place(struct ork_matmul *matmul);
 void ork_product_name(struct ork_matmul *matmul);
 /* What a part had written, for the profile. */
 void ork_product_count_bytes(struct ork_matmul *matmul);
+
+/* For a trace that is on: the jobs of the part have ended. */
+void ork_product_trace(struct ork_matmul *matmul);
 
 /* C from where the NPU put it to where it belongs (sums.c). */
 void ork_product_copy_back(struct ork_matmul *matmul);

@@ -24,6 +24,7 @@ void ork_profile_enable(struct ork *ork, bool on)
 	memset(&ork->profile, 0, sizeof(ork->profile));
 	ork->in_flight = 0;
 	ork->profiling = on;
+	ork->timed = on || ork->trace;
 }
 
 void ork_profile_get(const struct ork *ork, struct ork_profile *profile)
@@ -33,16 +34,23 @@ void ork_profile_get(const struct ork *ork, struct ork_profile *profile)
 
 uint64_t ork_profile_begin(const struct ork *ork)
 {
-	return ork->profiling ? ork_now() : 0;
+	return ork->timed ? ork_now() : 0;
 }
 
 void ork_profile_end(struct ork *ork, enum ork_phase phase, uint64_t begin, uint64_t bytes)
 {
-	if (!ork->profiling)
+	uint64_t end;
+
+	if (!ork->timed)
 		return;
-	ork->profile.phase[phase].calls++;
-	ork->profile.phase[phase].ns += ork_now() - begin;
-	ork->profile.phase[phase].bytes += bytes;
+	end = ork_now();
+	if (ork->profiling) {
+		ork->profile.phase[phase].calls++;
+		ork->profile.phase[phase].ns += end - begin;
+		ork->profile.phase[phase].bytes += bytes;
+	}
+	if (ork->trace)
+		ork_trace_phase(ork->trace, phase, begin, end, bytes);
 }
 
 /*

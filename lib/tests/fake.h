@@ -18,7 +18,7 @@
 
 struct fake_job {
 	struct drm_ork_task task;
-	uint32_t tasks, extents;
+	uint32_t tasks, extents, out_syncobj;
 	struct drm_ork_extent extent[FAKE_EXTENTS];
 };
 
@@ -30,12 +30,14 @@ struct fake {
 	} object[FAKE_OBJECTS];
 	uint32_t jobs;
 	struct fake_job job[3];
-	uint32_t submits, waits, queries, syncs;
+	uint32_t submits, waits, queries, syncs, syncobjs;
 	struct drm_ork_sync out;
 	struct drm_ork_counters counters;
 	uint64_t to_invalidate;
 	struct drm_ork_extent synced;
 	int submit_error, wait_error, status;
+	uint32_t cores;				/* that ran what is waited for, from then to then */
+	uint64_t begin_ns, end_ns;
 	int64_t deadline;
 	bool at_once;				/* jobs end within the submit */
 	void (*run)(struct fake *fake);		/* in a wait: what the hardware would do */
@@ -123,6 +125,7 @@ static void fake_take_job(struct fake *f, struct fake_job *to, const struct drm_
 	to->tasks = job->tasks.count;
 	memcpy(&to->task, (void *)(uintptr_t)job->tasks.ptr, sizeof(to->task));
 	to->extents = job->extents.count;
+	to->out_syncobj = job->out_syncobj;
 	memcpy(to->extent, (void *)(uintptr_t)job->extents.ptr, to->extents * sizeof(to->extent[0]));
 	for (i = 0; i < to->extents; i++) {
 		uint32_t flags = to->extent[i].flags;
@@ -174,20 +177,23 @@ static int fake_wait(void *dev, struct drm_ork_wait *wait)
 		f->run(f);
 	fake_invalidate(f);
 	wait->status = f->status;
+	wait->cores = f->cores;
 	wait->busy_ns = 1000;
+	wait->begin_ns = f->begin_ns;
+	wait->end_ns = f->end_ns;
 	return 0;
 }
 
 static int fake_syncobj_create(void *dev, uint32_t *handle)
 {
-	(void)dev;
+	((struct fake *)dev)->syncobjs++;
 	*handle = 7;
 	return 0;
 }
 
 static void fake_syncobj_destroy(void *dev, uint32_t handle)
 {
-	(void)dev;
+	((struct fake *)dev)->syncobjs--;
 	CHECK_EQUAL(handle, 7);
 }
 
@@ -211,6 +217,7 @@ static struct ork *fake_open(void)
 
 	for (i = 0; i < FAKE_OBJECTS; i++)
 		CHECK(!fake.object[i].data, "object %u was left", i + 1);
+	CHECK_EQUAL(fake.syncobjs, 0);
 	memset(&fake, 0, sizeof(fake));
 	ork = (struct ork) {
 		.backend = &fake_backend, .dev = &fake,
