@@ -29,6 +29,8 @@ static const char usage[] =
 	"  --repeat N          timed calls of each product (default 10)\n"
 	"  --device DEVICE     a device node, or model: the NPU model in this process\n"
 	"  --json FILE         write the figures there too\n"
+	"  --profile[=FILE]    then print where the time went; with FILE write it there too, as JSON\n"
+	"  --trace FILE        write when each phase and each job ran, for ui.perfetto.dev\n"
 	"  --help              print this\n"
 	"\n"
 	"Times are medians. Exit status: 0 good, 1 a result is wrong, 2 wrong usage, 3 the device failed.\n";
@@ -61,7 +63,8 @@ static const struct type types[] = {
 };
 
 struct options {
-	const char *device, *json;
+	const char *device, *json, *profile_file, *trace;
+	bool profile;
 	const struct type *type;
 	uint32_t cores, repeat;
 	enum ork_sync_mode sync;
@@ -281,29 +284,38 @@ static uint64_t median(uint64_t *times, uint32_t count)
 	return count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
 }
 
-static void summarize(struct bench *bench, uint32_t repeat, uint64_t maintained,
-		      struct result *result)
-{
-	const struct shape *shape = &bench->shape;
+/* Before and after the timed calls. */
+struct sample {
 	struct ork_profile profile;
+	uint64_t maintained;	/* bytes, by the driver's counters */
+};
 
-	ork_profile_get(bench->ork, &profile);
-	result->submit_ns = median(bench->submit_ns, repeat);
-	result->wait_ns = median(bench->wait_ns, repeat);
-	result->total_ns = median(bench->total_ns, repeat);
-	result->gmacs = (double)shape->m * shape->k * shape->n / (double)result->total_ns;
-	result->written = (double)(profile.bytes_written_cpu + profile.bytes_written_npu) / repeat;
-	result->maintained = (double)(maintained - profile.bytes_window) / repeat;
-	result->window = (double)profile.bytes_window / repeat;
-}
-
-static int read_maintained(struct bench *bench, uint64_t *bytes)
+static int take_sample(struct bench *bench, struct sample *sample)
 {
 	struct drm_ork_counters counters;
 	int error = ork_counters(bench->ork, -1, &counters);
 
-	*bytes = counters.bytes_cleaned + counters.bytes_invalidated;
+	ork_profile_get(bench->ork, &sample->profile);
+	sample->maintained = counters.bytes_cleaned + counters.bytes_invalidated;
 	return error ? tool_device_error(bench->ork, error, "reading counters") : TOOL_OK;
+}
+
+static void summarize(struct bench *bench, uint32_t repeat, const struct sample *before,
+		      const struct sample *after, struct result *result)
+{
+	const struct ork_profile *old = &before->profile, *new = &after->profile;
+	uint64_t written = new->bytes_written_cpu + new->bytes_written_npu -
+			   old->bytes_written_cpu - old->bytes_written_npu;
+	uint64_t window = new->bytes_window - old->bytes_window;
+	const struct shape *shape = &bench->shape;
+
+	result->submit_ns = median(bench->submit_ns, repeat);
+	result->wait_ns = median(bench->wait_ns, repeat);
+	result->total_ns = median(bench->total_ns, repeat);
+	result->gmacs = (double)shape->m * shape->k * shape->n / (double)result->total_ns;
+	result->written = (double)written / repeat;
+	result->maintained = (double)(after->maintained - before->maintained - window) / repeat;
+	result->window = (double)window / repeat;
 }
 
 /*
@@ -312,21 +324,20 @@ static int read_maintained(struct bench *bench, uint64_t *bytes)
  */
 static int bench_measure(struct bench *bench, uint32_t repeat, struct result *result)
 {
-	uint64_t before, after;
+	struct sample before, after;
 	int status = bench_call(bench, bench->submit_ns, bench->wait_ns, bench->total_ns);
 
 	if (!status)
 		status = check_result(bench);
 	if (!status)
-		status = read_maintained(bench, &before);
-	ork_profile_enable(bench->ork, true);
+		status = take_sample(bench, &before);
 	for (uint32_t i = 0; i < repeat && !status; i++)
 		status = bench_call(bench, &bench->submit_ns[i], &bench->wait_ns[i],
 				    &bench->total_ns[i]);
 	if (!status)
-		status = read_maintained(bench, &after);
+		status = take_sample(bench, &after);
 	if (!status)
-		summarize(bench, repeat, after - before, result);
+		summarize(bench, repeat, &before, &after, result);
 	return status ? status : check_result(bench);
 }
 
@@ -431,6 +442,51 @@ static int bench_all(struct ork *ork, const struct options *options)
 	return !status && options->json ? write_results(ork, options, results) : status;
 }
 
+/* --- where the time went ---------------------------------------------------------------------- */
+
+/* Room for all that can happen: plan and pack once a shape, the others and the jobs in each call. */
+static int start_trace(struct ork *ork, const struct options *options)
+{
+	uint32_t calls = options->shape_count * (options->repeat + 1);
+	int error = ork_trace_start(ork, calls * (ORK_PHASES + TOOL_MAX_CORES));
+
+	return error ? tool_device_error(ork, error, "starting the trace") : TOOL_OK;
+}
+
+static int complain_of_file(const struct ork *ork, const char *option)
+{
+	tool_complain("%s: %s", option, ork_error(ork));
+	return TOOL_USAGE;
+}
+
+/* Of calls that failed too. */
+static int tell(struct ork *ork, const struct options *options)
+{
+	int status = TOOL_OK;
+
+	if (options->profile) {
+		printf("\n");
+		ork_profile_print(ork, stdout);
+	}
+	if (options->profile_file && ork_profile_write(ork, options->profile_file))
+		status = complain_of_file(ork, "--profile");
+	if (options->trace && ork_trace_write(ork, options->trace))
+		status = complain_of_file(ork, "--trace");
+	return status;
+}
+
+static int bench_and_tell(struct ork *ork, const struct options *options)
+{
+	int status = options->trace ? start_trace(ork, options) : TOOL_OK, told;
+
+	if (status)
+		return status;
+	ork_profile_enable(ork, true);
+	status = bench_all(ork, options);
+	told = tell(ork, options);
+	return status ? status : told;
+}
+
 static int run(struct options *options)
 {
 	struct ork *ork;
@@ -440,7 +496,7 @@ static int run(struct options *options)
 		return status;
 	if (!options->cores)
 		options->cores = tool_cores(ork);
-	status = tool_check_cores(ork, options->cores) ? bench_all(ork, options) : TOOL_USAGE;
+	status = tool_check_cores(ork, options->cores) ? bench_and_tell(ork, options) : TOOL_USAGE;
 	ork_close(ork);
 	return status;
 }
@@ -495,6 +551,8 @@ static const struct option long_options[] = {
 	{ "repeat", required_argument, NULL, 'r' },
 	{ "device", required_argument, NULL, 'd' },
 	{ "json", required_argument, NULL, 'j' },
+	{ "profile", optional_argument, NULL, 'p' },
+	{ "trace", required_argument, NULL, 'x' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -517,6 +575,13 @@ static bool parse_option(int option, struct options *options)
 		return true;
 	case 'j':
 		options->json = optarg;
+		return true;
+	case 'p':
+		options->profile = true;
+		options->profile_file = optarg;
+		return true;
+	case 'x':
+		options->trace = optarg;
 		return true;
 	default:	/* getopt_long() has complained */
 		return false;

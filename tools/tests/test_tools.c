@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../selftests/unit/json.h"
 #include "../../selftests/unit/test.h"
 
 #define TRAIN	"%s/ork-train --data %s --device model "
@@ -219,6 +220,10 @@ static void bench_refuses_bad_arguments_with_value_and_limit(void)
 		{ "--repeat 0", "\"0\"", "from 1 to 10000" },
 		{ "--cores 9", "\"9\"", "from 1 to 3" },
 		{ "stray", "\"stray\"", "no argument" },
+		{ "--repeat 1 --shape 1x32x16 --profile=/nowhere/p", "--profile: writing /nowhere/p",
+		  "No such file" },
+		{ "--repeat 1 --shape 1x32x16 --trace /nowhere/t", "--trace: writing /nowhere/t",
+		  "No such file" },
 	};
 
 	check_refusals("ork-bench", refusals, sizeof(refusals) / sizeof(refusals[0]));
@@ -282,6 +287,58 @@ static void bench_times_every_type_and_checks_its_results(void)
 	}
 }
 
+/* Of what --profile or --trace wrote; false if it is no JSON. */
+static bool read_written(char *text, size_t size)
+{
+	return read_json(text, size) && is_json(text);
+}
+
+static unsigned int occurrences(const char *text, const char *what)
+{
+	unsigned int count = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		count++;
+	return count;
+}
+
+/* Three calls of each shape: the one that is not counted, and two. */
+#define TWO_SHAPES	"%s/ork-bench --device model --repeat 2 --shape 5x64x96 --shape 33x35x37 "
+
+static void bench_prints_where_the_time_went(void)
+{
+	static const char *const phases[] = { "plan ", "pack ", "gather ", "emit ", "submit ", "wait ",
+					      "copy-back " };
+	char json[4096];
+	int status = run(TWO_SHAPES "--profile", folder);
+
+	CHECK(status == 0, "exit status %d: %s", status, output);
+	for (int i = 0; i < 7; i++)
+		CHECK(strstr(output, phases[i]), "no %sin: %s", phases[i], output);
+	CHECK(strstr(output, "\n6 products, 12 ioctls"), "%s", output);
+	status = run(TWO_SHAPES "--profile=%s", folder, json_path);
+	CHECK(status == 0 && strstr(output, "\n6 products, 12 ioctls"), "exit status %d: %s", status,
+	      output);
+	CHECK(read_written(json, sizeof(json)), "%s", json);
+	CHECK(strstr(json, "\"plan\": {\"calls\": 2,"), "%s", json);
+	CHECK(strstr(json, "\"wait\": {\"calls\": 6,"), "%s", json);
+	CHECK(number("products") == 6, "%s", json);
+}
+
+static void bench_traces_every_call_on_every_core(void)
+{
+	static char json[65536];
+	int status = run(TWO_SHAPES "--cores 2 --trace %s", folder, json_path);
+
+	CHECK(status == 0, "exit status %d: %s", status, output);
+	CHECK(read_written(json, sizeof(json)), "%s", json);
+	CHECK(strstr(json, "\"dropped_events\": 0}"), "%s", json);
+	CHECK(occurrences(json, "\"name\": \"pack\"") == 2, "%s", json);
+	CHECK(occurrences(json, "\"name\": \"submit\"") == 6, "%s", json);
+	CHECK(occurrences(json, "\"pid\": 2, \"tid\"") == 3 + 2 * 6, "%s", json);
+	CHECK(occurrences(json, "\"name\": \"5x64x96\"") == 6, "%s", json);
+}
+
 static void info_tells_of_three_cores(void)
 {
 	int status = run("%s/ork-info --device model", folder);
@@ -323,6 +380,8 @@ int main(int argc, char **argv)
 	RUN(bad_digits_are_refused_with_their_line);
 	RUN(a_missing_device_is_told);
 	RUN(bench_times_every_type_and_checks_its_results);
+	RUN(bench_prints_where_the_time_went);
+	RUN(bench_traces_every_call_on_every_core);
 	RUN(info_tells_of_three_cores);
 	RUN(help_is_printed);
 	run("rm -r %s", scratch);
