@@ -36,7 +36,7 @@ $(B)/lib/pkgconfig/ork.pc: lib/ork.pc.in lib/ork.h
 
 # Manual pages, one for each function that the library exports. The page of a function has the first of the
 # examples that calls it.
-EXAMPLES := device bo matmul in_place weights weights_file requantise plan async profile chain
+EXAMPLES := device bo matmul in_place weights weights_file requantise plan async batch profile trace chain
 EXAMPLES_SRC := $(EXAMPLES:%=lib/examples/%.c)
 INSTALL_MAN += $(shell sed -n 's|^\t\(ork_.*\);|build/man/man3/\1.3|p' lib/libork.map)
 

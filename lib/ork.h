@@ -776,38 +776,59 @@ void ork_profile_get(const struct ork *ork, struct ork_profile *profile);
  */
 const char *ork_phase_name(enum ork_phase phase);
 
-/** ork_profile_print - what was counted, to @file: a table with a row for each phase, and the totals */
+/**
+ * ork_profile_print - what was counted, as a table
+ * @ork: the device
+ * @file: where to
+ *
+ * A row for each phase, and the totals.
+ */
 void ork_profile_print(const struct ork *ork, FILE *file);
 
 /**
- * ork_profile_write - what was counted as JSON, to a file that is replaced as a whole
+ * ork_profile_write - what was counted, as JSON
+ * @ork: the device
+ * @path: the file, which is replaced as a whole
  *
  * An object with "device", "phases" and the rest of struct ork_profile by its names. "phases" has an object for each of
  * ork_phase_name(), with "calls", "ms", "bytes" and "bytes_maintained"; the time of the cores is "busy_ms", in
- * milliseconds too. Returns as ork_weights_save().
+ * milliseconds too.
+ *
+ * Return: as ork_weights_save().
  */
 int ork_profile_write(struct ork *ork, const char *path);
 
 /**
- * ork_trace_start - record from now on when each phase, and each job of a product, began and ended
+ * ork_trace_start - record when each phase, and each job of a product, begins and ends
+ * @ork: the device
  * @events: how many there is room for; those that come later are dropped, and counted
  *
  * A product has one event for each phase and each core, and takes an ioctl more for each core, which is not counted.
- * What was recorded before is forgotten. ork_profile_enable() is not needed. Returns -EINVAL (no events) or -ENOMEM; a
- * trace that was on goes on then.
+ * What was recorded before is forgotten. ork_profile_enable() is not needed. Jobs of a batch are named by their
+ * first product.
+ *
+ * Return: 0; -EINVAL (no events), -ENOMEM; a trace that was on goes on then.
  */
 int ork_trace_start(struct ork *ork, uint32_t events);
 
-/** ork_trace_stop - record no more, and forget what was recorded, if a trace is on; ork_close() does so too */
+/**
+ * ork_trace_stop - record no more, and forget what was recorded
+ * @ork: the device, on which a trace need not be on
+ *
+ * ork_close() does so too.
+ */
 void ork_trace_stop(struct ork *ork);
 
 /**
- * ork_trace_write - what was recorded so far, to a file that is replaced as a whole
+ * ork_trace_write - what was recorded so far, as a file in Chrome's trace format
+ * @ork: the device
+ * @path: the file, which is replaced as a whole
  *
- * In Chrome's trace format, as chrome://tracing and ui.perfetto.dev show it: in process "CPU" a row for each thread that
- * called, with the phases, in process "NPU" one for each core, with the jobs, named MxKxN. Times are microseconds of
- * CLOCK_MONOTONIC; "otherData" has the number of "dropped_events". Returns -EINVAL if no trace is on, or as
- * ork_weights_save().
+ * chrome://tracing and ui.perfetto.dev show it: in process "CPU" a row for each thread that called, with the phases, in
+ * process "NPU" one for each core, with the jobs, named MxKxN. Times are microseconds of CLOCK_MONOTONIC; "otherData" has
+ * the number of "dropped_events".
+ *
+ * Return: 0; -EINVAL if no trace is on, or as ork_weights_save().
  */
 int ork_trace_write(struct ork *ork, const char *path);
 

@@ -606,8 +606,8 @@ static const struct misuse misuses[] = {
 	{ { .offset = UINT64_MAX - 15 }, { .offset = 0 }, "A: ", "28672", -EINVAL },
 	{ { .offset = 0 }, { .offset = 34 }, "offset of C = 34", "4", -EINVAL },
 	{ { .offset = 0 }, { .offset = 4096 }, "18432 bytes at 4096", "20480", -EINVAL },
-	{ { .flags = 2 }, { .offset = 0 }, "flags of A = 0x2", "0x1", -EOPNOTSUPP },
-	{ { .offset = 0 }, { .flags = 6 }, "flags of C = 0x6", "0x1", -EOPNOTSUPP },
+	{ { .flags = 4 }, { .offset = 0 }, "flags of A = 0x4", "0x3", -EOPNOTSUPP },
+	{ { .offset = 0 }, { .flags = 6 }, "flags of C = 0x6", "0x3", -EOPNOTSUPP },
 	{ { .data = somewhere, .flags = ORK_CPU_CLEAN }, { .offset = 0 }, "flags of A = 0x1", "0", -EINVAL },
 };
 
