@@ -40,6 +40,8 @@ static int make_plan(struct ork_matmul *matmul, const struct ork_matmul_desc *de
 	}
 	matmul->part_rows = part.m;
 	matmul->m_tile = plan->m_tile;
+	matmul->a_row = plan->a_row;
+	matmul->c_row = plan->c_row;
 	return ret;
 }
 

@@ -84,49 +84,24 @@ static struct ork_place own_c(const struct ork_matmul *matmul, uint32_t first, u
 	};
 }
 
-/* Boards ran int4 with rows as far apart as if two elements were not in one byte. */
-static uint64_t staged_a_stride(const struct ork_matmul *matmul)
-{
-	uint64_t row = ork_in_bytes(matmul->type, matmul->plan.k_padded);
-
-	return matmul->type->in_bits == 4 ? 2 * row : row;
-}
-
 /* As the library has them where the programs cannot reach the caller's. */
 static struct ork_place staged_a(const struct ork_matmul *matmul, uint32_t rows)
 {
 	return (struct ork_place) {
 		.bo = matmul->a_staging, .row = ork_in_bytes(matmul->type, matmul->plan.k_padded),
-		.stride = staged_a_stride(matmul), .rows = rows,
+		.stride = matmul->plan.a_row, .rows = rows,
 	};
 }
 
-/*
- * Of a row of C, of all slices. Cores write, and the driver maintains, whole lines of it: half a line would
- * be lost to whoever has the other half.
- */
-static uint64_t staged_c_row(const struct ork_matmul *matmul, bool blocks)
-{
-	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint64_t row = (uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes;
-
-	return blocks ? (uint64_t)plan->n_padded / ORK_BLOCK_COLUMNS * ORK_BLOCK_PITCH :
-			ork_round_up(row, matmul->ork->info.cache_line);
-}
-
-/* The CPU only reads it: it has no dirty line. */
+/* The CPU only reads it: it has no dirty line. Slices follow each other; of a C in blocks each is one row. */
 static struct ork_place staged_c(const struct ork_matmul *matmul, uint32_t rows)
 {
 	const struct ork_matmul_plan *plan = &matmul->plan;
-	uint64_t row = staged_c_row(matmul, plan->c_blocks);
+	uint64_t row = plan->c_row / plan->k_slices * (plan->c_blocks ? rows : 1);
 
-	if (plan->c_blocks)
-		return (struct ork_place) {
-			.bo = matmul->c_staging, .row = rows * row, .stride = rows * row, .rows = plan->k_slices,
-			.clean = true,
-		};
 	return (struct ork_place) {
-		.bo = matmul->c_staging, .row = row, .stride = row, .rows = rows * plan->k_slices, .clean = true,
+		.bo = matmul->c_staging, .row = row, .stride = row,
+		.rows = plan->k_slices * (plan->c_blocks ? 1 : rows), .clean = true,
 	};
 }
 
@@ -143,35 +118,14 @@ static bool reaches_c(const struct ork_matmul *matmul, const struct ork_place *o
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* What staging a matrix has: whatever the product, its scratch stays small beside it. */
-#define STAGING_LIMIT	(64u << 20)
-
-/* Rows that are staged at a time, if one takes @bytes. */
-static uint32_t rows_staged(const struct ork_matmul *matmul, uint64_t bytes)
-{
-	uint64_t rows = STAGING_LIMIT / bytes;
-
-	if (rows >= matmul->part_rows)
-		return matmul->part_rows;
-	return rows ? (uint32_t)rows : 1;
-}
-
-/* The same in every part, though a last one of a single row has no blocks. */
-static uint64_t c_bytes_of_row(const struct ork_matmul *matmul)
-{
-	bool blocks = matmul->type->in_bits == 4 && matmul->desc.m > 1;
-
-	return staged_c_row(matmul, blocks) * matmul->plan.k_slices;
-}
-
 static uint32_t rows_of_parts(const struct ork_matmul *matmul, const struct ork_place *a, const struct ork_place *c)
 {
-	uint32_t rows = matmul->part_rows, limit;
+	uint32_t rows = matmul->part_rows;
 
-	limit = reaches_a(matmul, a) ? rows : rows_staged(matmul, staged_a_stride(matmul));
-	rows = limit < rows ? limit : rows;
-	limit = reaches_c(matmul, c) ? rows : rows_staged(matmul, c_bytes_of_row(matmul));
-	rows = limit < rows ? limit : rows;
+	if (!reaches_a(matmul, a))
+		rows = ork_rows_staged(rows, matmul->a_row);
+	if (!reaches_c(matmul, c))
+		rows = ork_rows_staged(rows, matmul->c_row);
 	if (rows < matmul->desc.m && rows > matmul->m_tile)
 		rows -= rows % matmul->m_tile;
 	return rows;
@@ -220,7 +174,7 @@ static int make_staging(struct ork_matmul *matmul, struct ork_bo **staging, uint
 {
 	if (*staging)
 		return 0;
-	return ork_bo_create(matmul->ork, rows_staged(matmul, row) * row + behind, 0, staging);
+	return ork_bo_create(matmul->ork, ork_rows_staged(matmul->part_rows, row) * row + behind, 0, staging);
 }
 
 static int place_a(struct ork_matmul *matmul, struct ork_place *place)
@@ -231,8 +185,7 @@ static int place_a(struct ork_matmul *matmul, struct ork_place *place)
 	*place = own;
 	if (reaches_a(matmul, &own))
 		return 0;
-	ret = make_staging(matmul, &matmul->a_staging, staged_a_stride(matmul),
-			   ork_plan_overfetch(&matmul->plan));
+	ret = make_staging(matmul, &matmul->a_staging, matmul->a_row, ork_plan_overfetch(&matmul->plan));
 	*place = staged_a(matmul, matmul->plan.desc.m);
 	place->data = data_of(&matmul->call.a, &own);
 	return ret;
@@ -246,7 +199,7 @@ static int place_c(struct ork_matmul *matmul, struct ork_place *place)
 	*place = own;
 	if (reaches_c(matmul, &own))
 		return 0;
-	ret = make_staging(matmul, &matmul->c_staging, c_bytes_of_row(matmul), 0);
+	ret = make_staging(matmul, &matmul->c_staging, matmul->c_row, 0);
 	*place = staged_c(matmul, matmul->plan.desc.m);
 	place->data = data_of(&matmul->call.c, &own);
 	return ret;

@@ -391,7 +391,18 @@ struct ork_matmul_plan {
 	uint64_t weight_bytes;		/* of B, packed */
 	uint64_t a_bytes;		/* of A */
 	uint64_t c_bytes;		/* that the NPU writes: C with its padding, once for each slice of K */
+	uint64_t live_bytes;		/* that a call maintains, with B and chains resident: A's and C's, without bank windows */
+	uint64_t a_row, c_row;		/* bytes of one row where A or C is staged */
+	uint64_t scratch_bytes;		/* of all of them, and of the chains; of parts, where those run one after the other */
 	uint64_t macs;			/* of the product itself */
+	/*
+	 * Estimates. What the cores move to and from memory: each program its words, rows of A, columns of B, and tile of C.
+	 * And how long the busiest core takes, in its cycles: of each program the longer of its multiplications, 512
+	 * of fp16 a cycle, 1,024 of int8, 2,048 of int4, and its bytes, 16 a cycle (an assumption: half the peak of
+	 * LPDDR4X-4224).
+	 */
+	uint64_t dram_bytes;
+	uint64_t cycles;
 	char reason[128];		/* why there is no plan, naming value and limit; "" if there is one */
 };
 

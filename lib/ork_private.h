@@ -48,6 +48,7 @@ struct ork_type_info {
 	uint32_t in_bits, out_bytes;
 	uint32_t kernels;			/* columns of one kernel group */
 	uint32_t in_precision, out_precision;	/* ORK_PRECISION_* */
+	uint32_t macs;				/* a cycle */
 	uint32_t k_limit, k_slice;		/* channels that one program takes, and of a slice where K has more */
 	enum ork_type sum;			/* what slices of K are computed as, before they are added up */
 	bool summed;				/* by the CPU, be it one slice: no program gives such elements */
@@ -126,6 +127,17 @@ struct ork_range {
 #define ORK_BLOCK_PITCH		512
 uint64_t ork_plan_blocks_slice(const struct ork_matmul_plan *plan);
 uint64_t ork_plan_blocks_at(const struct ork_matmul_plan *plan, const struct ork_program *program);
+
+/* What staging a matrix has at most: whatever the product, its scratch stays small beside it. */
+#define ORK_STAGING_LIMIT	(64u << 20)
+
+/* Rows that are staged at a time, of @rows that take @row bytes each. */
+static inline uint32_t ork_rows_staged(uint32_t rows, uint64_t row)
+{
+	uint64_t most = ORK_STAGING_LIMIT / row;
+
+	return most >= rows ? rows : most ? (uint32_t)most : 1;
+}
 
 /* Bytes behind A's last row that the programs fetch in any case: they must be mapped. */
 uint32_t ork_plan_overfetch(const struct ork_matmul_plan *plan);

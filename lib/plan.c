@@ -34,11 +34,11 @@
  * program. Those of int4 to int32 are the longest whose sums cannot saturate: 480 times 64 is below 2^15.
  */
 #define FP16	.in_bits = 16, .kernels = 16, .in_precision = ORK_PRECISION_FP16, .element = ORK_ELEMENT_FP16, \
-		.k_limit = 2048, .k_slice = 1024, .sum = ORK_FP16_FP32
+		.k_limit = 2048, .k_slice = 1024, .macs = 512, .sum = ORK_FP16_FP32
 #define INT8	.in_bits = 8, .kernels = 32, .in_precision = ORK_PRECISION_INT8, .element = ORK_ELEMENT_INT8, \
-		.k_limit = 4096, .k_slice = 2048, .sum = ORK_INT8_INT32
+		.k_limit = 4096, .k_slice = 2048, .macs = 1024, .sum = ORK_INT8_INT32
 #define INT4	.in_bits = 4, .kernels = 64, .in_precision = ORK_PRECISION_INT4, .element = ORK_ELEMENT_INT4, \
-		.sum = ORK_INT4_INT16
+		.macs = 2048, .sum = ORK_INT4_INT16
 
 static const struct ork_type_info types[] = {
 	[ORK_FP16_FP32] = { FP16, .out_bytes = 4, .out_precision = ORK_PRECISION_FP32 },
@@ -370,6 +370,12 @@ static uint32_t rows_of_all(const struct ork_matmul_plan *plan, const struct ork
 	return (uint32_t)smaller(first, last);
 }
 
+/* Of each column and row: those lines that count, and three more. */
+static uint64_t column_bytes(void)
+{
+	return ORK_BLOCK_PITCH / ORK_BLOCK_COLUMNS;
+}
+
 /* Programs of a core for one tile of rows. */
 static uint64_t programs_of_rows(const struct ork_matmul_plan *plan, uint32_t core)
 {
@@ -404,6 +410,32 @@ static int count_programs(struct ork_matmul_plan *plan)
 	return 0;
 }
 
+/*
+ * Where A and C are not in place. Boards ran int4 with rows of A as far apart as if two elements were not in
+ * one byte. Cores write, and the driver maintains, whole lines of C: half a line would be lost to whoever has
+ * the other half.
+ */
+static void fill_rows(struct ork_matmul_plan *plan, const struct drm_ork_device_info *info,
+		      const struct ork_type_info *type)
+{
+	uint64_t c_row = ork_round_up((uint64_t)plan->n_padded * ork_plan_type(plan)->out_bytes, info->cache_line);
+
+	if (plan->c_blocks)
+		c_row = plan->n_padded * column_bytes();
+	plan->a_row = ork_in_bytes(type, plan->k_padded) * (is_int4(type) ? 2 : 1);
+	plan->c_row = c_row * plan->k_slices;
+}
+
+static uint64_t scratch_bytes(const struct ork_matmul_plan *plan)
+{
+	uint32_t m = plan->desc.m, core;
+	uint64_t bytes = ork_rows_staged(m, plan->a_row) * plan->a_row + ork_rows_staged(m, plan->c_row) * plan->c_row;
+
+	for (core = 0; core < plan->cores; core++)
+		bytes += plan->chain_bytes[core];
+	return bytes;
+}
+
 static void fill_amounts(struct ork_matmul_plan *plan, const struct ork_type_info *type)
 {
 	uint64_t m = plan->desc.m, k = plan->desc.k, n = plan->desc.n;
@@ -413,6 +445,51 @@ static void fill_amounts(struct ork_matmul_plan *plan, const struct ork_type_inf
 	if (plan->c_blocks)
 		plan->c_bytes = ork_plan_blocks_slice(plan) * plan->k_slices;
 	plan->macs = m * k * n;
+	plan->live_bytes = plan->a_bytes + plan->c_bytes;
+	plan->scratch_bytes = scratch_bytes(plan);
+}
+
+/* --- estimates -------------------------------------------------------------------------------- */
+
+#define DRAM_BYTES_PER_CYCLE	16
+
+/* @count programs of a core, all of one shape. */
+static uint64_t estimate(struct ork_matmul_plan *plan, uint64_t count, uint32_t rows, uint32_t cols, uint32_t channels)
+{
+	const struct ork_type_info *type = ork_plan_type(plan);
+	uint64_t lines = plan->c_blocks ? 4ull * rows : rows, row = ork_in_bytes(type, channels);
+	uint64_t bytes = ORK_MATMUL_BYTES + (lines + cols) * row + lines * cols * type->out_bytes;
+	uint64_t macs = ork_div_up(lines * cols * channels, type->macs);
+
+	plan->dram_bytes += count * bytes;
+	return count * larger(macs, ork_div_up(bytes, DRAM_BYTES_PER_CYCLE));
+}
+
+/* @count tiles of @cols columns: with all slices of K and all rows. */
+static uint64_t estimate_tiles(struct ork_matmul_plan *plan, uint64_t count, uint32_t cols)
+{
+	uint32_t m_tiles = (uint32_t)ork_div_up(plan->desc.m, plan->m_tile), last = plan->k_slices - 1;
+	uint32_t last_rows = plan->desc.m - (m_tiles - 1) * plan->m_tile;
+	uint32_t channels = channels_of(plan, 0), last_channels = channels_of(plan, last);
+
+	return estimate(plan, count * last * (m_tiles - 1), plan->m_tile, cols, channels) +
+	       estimate(plan, count * last, last_rows, cols, channels) +
+	       estimate(plan, count * (m_tiles - 1), plan->m_tile, cols, last_channels) +
+	       estimate(plan, count, last_rows, cols, last_channels);
+}
+
+static void fill_estimates(struct ork_matmul_plan *plan)
+{
+	uint32_t core, columns, last;
+	uint64_t tiles, cycles;
+
+	for (core = 0; core < plan->cores; core++) {
+		columns = plan->n_end[core] - plan->n_begin[core];
+		tiles = ork_div_up(columns, plan->n_tile);
+		last = columns - (uint32_t)(tiles - 1) * plan->n_tile;
+		cycles = estimate_tiles(plan, tiles - 1, plan->n_tile) + estimate_tiles(plan, 1, last);
+		plan->cycles = larger(plan->cycles, cycles);
+	}
 }
 
 int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_matmul_desc *desc,
@@ -440,7 +517,9 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 	ork_plan_program(plan, 0, 0, &first);
 	plan->data_banks = first.data_banks;
 	plan->weight_banks = first.weight_banks;
+	fill_rows(plan, info, type);
 	fill_amounts(plan, type);
+	fill_estimates(plan);
 	return 0;
 }
 
@@ -465,12 +544,6 @@ void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_
 }
 
 /* --- C in blocks ------------------------------------------------------------------------------ */
-
-/* Of each column and row: those lines that count, and three more. */
-static uint64_t column_bytes(void)
-{
-	return ORK_BLOCK_PITCH / ORK_BLOCK_COLUMNS;
-}
 
 uint64_t ork_plan_blocks_slice(const struct ork_matmul_plan *plan)
 {

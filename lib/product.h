@@ -33,6 +33,7 @@ struct ork_matmul {
 	struct ork_matmul_plan plan;	/* of the part that ran last, or is the first to run */
 	uint32_t part_rows;		/* that the chains have room for */
 	uint32_t m_tile;		/* rows of a program */
+	uint64_t a_row, c_row;		/* of staging; no part has longer ones */
 	struct ork_bo *chains;		/* of all cores */
 	struct ork_chain chain[ORK_MAX_CORES];
 	struct ork_operands emitted;	/* what the chains were made for; a = 0: nothing yet */

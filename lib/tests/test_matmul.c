@@ -681,6 +681,71 @@ static void live_extents_maintain_what_was_written_and_whole_ones_far_more(void)
 	close_model(ork);
 }
 
+/* --- what the plan says of it ------------------------------------------------------------------ */
+
+struct counted {
+	uint64_t programs, bytes, cycles;	/* cycles: of the core with most */
+};
+
+static struct counted read_counts(void)
+{
+	unsigned long long programs, macs, from, to, cycles;
+	struct counted all = { 0 };
+	FILE *log = fopen(log_path, "r");
+	char line[256];
+	int core;
+
+	while (log && fgets(line, sizeof(line), log)) {
+		if (sscanf(line, "core %d: %llu programs, %llu macs, %llu bytes read, %llu written, about %llu cycles",
+			   &core, &programs, &macs, &from, &to, &cycles) != 6)
+			continue;
+		all.programs += programs;
+		all.bytes += from + to;
+		all.cycles = cycles > all.cycles ? cycles : all.cycles;
+	}
+	if (log)
+		fclose(log);
+	return all;
+}
+
+static void run_once(struct ork *ork, const struct ork_matmul_desc *desc, struct ork_matmul_plan *plan)
+{
+	struct ork_weights *weights;
+	struct ork_matmul *matmul;
+	struct scene s;
+
+	make_scene(&s, ork, desc);
+	CHECK_EQUAL(ork_weights_create(ork, desc->type, desc->k, desc->n, &weights), 0);
+	CHECK_EQUAL(ork_matmul_create(ork, desc, &matmul), 0);
+	*plan = *ork_matmul_get_plan(matmul);
+	run_in_place(&s, matmul, weights, 1);
+	ork_matmul_destroy(matmul);
+	ork_weights_destroy(weights);
+	drop_scene(&s);
+}
+
+/* The model counts what its programs move, and knows nothing of plans. */
+static void the_plan_estimates_what_the_model_counts(void)
+{
+	struct ork_matmul_plan plan;
+	struct counted counted;
+	struct ork *ork;
+	size_t i;
+
+	for (i = 0; i < DESCS; i++) {
+		CHECK_EQUAL(truncate(log_path, 0), 0);
+		ork = open_model("strict");
+		run_once(ork, &descs[i], &plan);
+		close_model(ork);
+		counted = read_counts();
+		CHECK(counted.programs == plan.programs[0] + plan.programs[1] + plan.programs[2] &&
+		      counted.bytes == plan.dram_bytes && counted.cycles == plan.cycles,
+		      "case %zu: %llu bytes, %llu cycles; planned %llu, %llu", i, (unsigned long long)counted.bytes,
+		      (unsigned long long)counted.cycles, (unsigned long long)plan.dram_bytes,
+		      (unsigned long long)plan.cycles);
+	}
+}
+
 /* --- errors ----------------------------------------------------------------------------------- */
 
 static void opening_tells_what_is_wrong(void)
@@ -780,6 +845,7 @@ int main(void)
 	RUN(int4_at_the_end_of_its_object_is_not_read_beyond_it);
 	RUN(two_products_may_be_in_flight);
 	RUN(live_extents_maintain_what_was_written_and_whole_ones_far_more);
+	RUN(the_plan_estimates_what_the_model_counts);
 	RUN(opening_tells_what_is_wrong);
 	RUN(a_chain_that_hangs_costs_its_job_and_nothing_else);
 	RUN(the_profile_is_printed_when_asked_for);

@@ -225,6 +225,51 @@ static void many_slices_of_k_stay_within_it_too(void)
 	munmap(c.data, c_size);
 }
 
+/* Of each type, padded and in slices; with several rows of int4 C has three lines for each that counts. */
+static void the_plan_tells_of_scratch_and_of_bytes_in_flight(void)
+{
+	static const struct ork_matmul_desc descs[] = {
+		{ .type = ORK_FP16_FP32, .m = 37, .k = 100, .n = 50 },
+		{ .type = ORK_FP16_FP16, .m = 300, .k = 3000, .n = 96 },
+		{ .type = ORK_INT8_INT8, .m = 9, .k = 64, .n = 64, .multiplier = 1 },
+		{ .type = ORK_INT4_INT32, .m = 20, .k = 1000, .n = 130 },
+		{ .type = ORK_INT4_INT16, .m = 1, .k = 500, .n = 64 },
+	};
+	struct ork_matrix a = { .data = lazy_memory(4 * MIB) }, c = { .data = lazy_memory(4 * MIB) };
+	struct ork_profile profile;
+	struct ork_matmul *matmul;
+	struct ork_weights *b;
+	struct ork *ork;
+	uint64_t before, scratch;
+	size_t i;
+
+	for (i = 0; i < sizeof(descs) / sizeof(descs[0]); i++) {
+		ork = fake_open();
+		CHECK_EQUAL(ork_weights_create(ork, descs[i].type, descs[i].k, descs[i].n, &b), 0);
+		before = fake_memory();
+		CHECK_EQUAL(ork_matmul_create(ork, &descs[i], &matmul), 0);
+		CHECK_EQUAL(ork_matmul_run(matmul, &a, b, &c), 0);
+		/* Three objects, each of whole pages. */
+		scratch = fake_memory() - before;
+		CHECK(scratch >= ork_matmul_get_plan(matmul)->scratch_bytes &&
+		      scratch < ork_matmul_get_plan(matmul)->scratch_bytes + 3 * 4096, "case %zu: %llu bytes", i,
+		      (unsigned long long)scratch);
+		before = fake.counters.bytes_cleaned + fake.counters.bytes_invalidated;
+		ork_profile_enable(ork, true);
+		CHECK_EQUAL(ork_matmul_run(matmul, &a, b, &c), 0);
+		ork_profile_get(ork, &profile);
+		before = fake.counters.bytes_cleaned + fake.counters.bytes_invalidated - before;
+		/* Rows of A, and of C, end within a line: at most one more for each row. */
+		CHECK(before - profile.bytes_window >= ork_matmul_get_plan(matmul)->live_bytes &&
+		      before - profile.bytes_window < ork_matmul_get_plan(matmul)->live_bytes + 3 * 64 * 300, "case %zu: %llu bytes",
+		      i, (unsigned long long)(before - profile.bytes_window));
+		ork_matmul_destroy(matmul);
+		ork_weights_destroy(b);
+	}
+	munmap(a.data, 4 * MIB);
+	munmap(c.data, 4 * MIB);
+}
+
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* Half a chain's worth of A, so that there are four parts. */
@@ -355,6 +400,7 @@ int main(void)
 	RUN(plain_memory_is_staged_a_part_at_a_time);
 	RUN(a_huge_product_leaves_no_large_scratch_behind);
 	RUN(many_slices_of_k_stay_within_it_too);
+	RUN(the_plan_tells_of_scratch_and_of_bytes_in_flight);
 	RUN(a_wait_that_is_over_in_between_can_be_repeated);
 	RUN(a_part_that_fails_ends_the_call_and_the_next_one_works);
 	RUN(destroying_waits_for_the_part_in_flight_only);

@@ -26,6 +26,19 @@ static void log_stale(void *opaque, const struct npu_stale *stale)
 		stale->byte, stale->cpu, stale->dram);
 }
 
+static void log_cores(struct device *dev)
+{
+	struct npu_core_stats stats;
+
+	for (int i = 0; i < ORK_MAX_CORES; i++) {
+		npu_core_stats(dev->cores[i].npu, &stats);
+		fprintf(dev->log,
+			"core %d: %" PRIu64 " programs, %" PRIu64 " macs, %" PRIu64 " bytes read, %" PRIu64
+			" written, about %" PRIu64 " cycles\n",
+			i, stats.programs, stats.macs, stats.bytes_read, stats.bytes_written, stats.cycles);
+	}
+}
+
 static void log_report(struct device *dev)
 {
 	struct npu_report report;
@@ -40,6 +53,7 @@ static void log_report(struct device *dev)
 		if (report.stale_by_block[i])
 			fprintf(dev->log, "cache: %" PRIu64 " stale reads of %s\n",
 				report.stale_by_block[i], npu_block_name(i));
+	log_cores(dev);
 }
 
 static int open_log(struct device *dev, const char *path)
