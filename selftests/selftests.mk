@@ -3,21 +3,25 @@
 # library run on the NPU model as unit tests.
 
 KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen
-LIB_SUITES := ork_matmul ork_cores ork_batch
+LIB_SUITES := ork_matmul ork_cores ork_batch ork_large
 SUITE_SCRIPTS := run-suites ork_train_gate
-GOLDEN := $(B)/selftests/golden.inc
+GOLDEN := $(addprefix $(B)/selftests/,golden.inc large.inc)
 
 ALL += $(addprefix $(B)/bin/,$(KERNEL_SUITES) $(LIB_SUITES) $(SUITE_SCRIPTS))
 
 # The harness is not ours to warn about.
 SUITE_CFLAGS = -isystem $(KSELFTEST) -Ilib -Imodel/qemu -Imodel/npu -I$(B)/selftests
 
-$(GOLDEN): selftests/golden/variants.awk selftests/golden/matmul.tsv
+$(B)/selftests/golden.inc: selftests/golden/variants.awk selftests/golden/matmul.tsv
 	@mkdir -p $(@D)
-	awk -f $^ >$@
+	awk -v fixture=golden -f $^ >$@
+
+$(B)/selftests/large.inc: selftests/golden/variants.awk selftests/golden/large.tsv
+	@mkdir -p $(@D)
+	awk -v fixture=large -f $^ >$@
 
 $(B)/selftests/ork/%.o: CFLAGS += $(SUITE_CFLAGS)
-$(B)/selftests/ork/ork_matmul.o: $(GOLDEN)
+$(B)/selftests/ork/ork_matmul.o $(B)/selftests/ork/ork_large.o: $(GOLDEN)
 
 $(addprefix $(B)/bin/,$(KERNEL_SUITES)): $(B)/bin/%: $(B)/selftests/ork/%.o
 	@mkdir -p $(@D)
@@ -86,4 +90,5 @@ $(LIB_SUITE_TESTS): %: %.o $(LIB_SRC:lib/%.c=$(B)/lib/san/%.o) | $(B)/lib/libork
 golden: $(B)/selftests/golden/reference.o
 	$(CC) -o $(B)/selftests/golden/reference $<
 	$(B)/selftests/golden/reference >selftests/golden/matmul.tsv
+	$(B)/selftests/golden/reference large >selftests/golden/large.tsv
 endif

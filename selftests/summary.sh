@@ -67,7 +67,7 @@ part unit "${make[@]}" ARCH=host unit
 guest strict
 # The suites for which it matters what the caches do.
 for cache in evict coherent; do
-	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_sync ork_prime ork_train_gate
+	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate
 done
 guest vendor --binding vendor
 guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
