@@ -18,7 +18,7 @@ exported() {
 # run NAME CACHE: complaints only, and what the model has to say of its caches.
 run() {
 	ORK_DEVICE=model ORK_MODEL="cache=$2,log=-" "$built/tests/examples/$1" 2>&1 >/dev/null |
-		grep -v '^cache: 0 stale reads'
+		grep -v -e '^cache: 0 stale reads' -e '^core [0-9]: '
 	return "${PIPESTATUS[0]}"
 }
 
