@@ -185,7 +185,7 @@ int ork_weights_layout(const struct ork_type_info *type, uint32_t k, uint32_t n,
 		snprintf(reason, size, "%s = 0; must be at least 1", k ? "n" : "k");
 		return -EINVAL;
 	}
-	if (k_padded > UINT32_MAX / n_padded || ork_in_bytes(type, k_padded * n_padded) > UINT32_MAX) {
+	if (k_padded > (8 * UINT64_C(0x100000000) - 1) / type->in_bits / n_padded) {
 		snprintf(reason, size, "k = %u, n = %u; B must be less than 4 GiB", k, n);
 		return -EINVAL;
 	}
@@ -204,7 +204,7 @@ static int check_strides(struct ork_matmul_plan *plan)
 	if (desc->lda < (desc->a_transposed ? desc->m : desc->k))
 		return refuse(plan, -EINVAL, "lda = %u; must be at least %s = %u", desc->lda,
 			      desc->a_transposed ? "m" : "k", desc->a_transposed ? desc->m : desc->k);
-	if (desc->lda % 2 && ork_type_info(desc->type)->in_bits == 4)
+	if (desc->lda % 2 && is_int4(ork_type_info(desc->type)))
 		return refuse(plan, -EINVAL, "lda = %u; must be even, for rows of int4 begin on bytes", desc->lda);
 	if (desc->ldc < desc->n)
 		return refuse(plan, -EINVAL, "ldc = %u; must be at least n = %u", desc->ldc, desc->n);
@@ -293,9 +293,9 @@ static void find_direct(struct ork_matmul_plan *plan, const struct drm_ork_devic
 
 	plan->a_direct = !desc->a_transposed && plan->k_padded == desc->k && a_stride % ORK_ATOM_BYTES == 0 &&
 			 a_stride / ORK_ATOM_BYTES <= LINE_LIMIT;
-	plan->c_direct = plan->k_slices == 1 && !type->summed && !plan->c_blocks && plan->n_padded == desc->n && c_stride % info->cache_line == 0 &&
-			 (uint64_t)desc->n * type->out_bytes % info->cache_line == 0 &&
-			 c_stride / ORK_ATOM_BYTES <= NOTCH_LIMIT;
+	plan->c_direct = plan->k_slices == 1 && !type->summed && !plan->c_blocks && plan->n_padded == desc->n &&
+			 c_stride % info->cache_line == 0 && c_stride / ORK_ATOM_BYTES <= NOTCH_LIMIT &&
+			 (uint64_t)desc->n * type->out_bytes % info->cache_line == 0;
 }
 
 /* --- tiles ------------------------------------------------------------------------------------ */
@@ -307,7 +307,7 @@ static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_dev
 
 	if (!desc->lda) {
 		desc->lda = desc->a_transposed ? desc->m : desc->k;
-		if (type->in_bits == 4)
+		if (is_int4(type))
 			desc->lda += desc->lda % 2;
 	}
 	if (!desc->ldc)

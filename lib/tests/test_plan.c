@@ -523,6 +523,7 @@ static const struct refusal refusals[] = {
 	{ { .type = ORK_INT8_INT32, .m = 1, .k = UINT32_MAX, .n = 1 }, -EINVAL, "k = 4294967295", "4 GiB" },
 	{ { .type = ORK_INT8_INT32, .m = 1, .k = UINT32_MAX, .n = UINT32_MAX }, -EINVAL, "k = 4294967295", "4 GiB" },
 	{ { .type = ORK_INT8_INT32, .m = 1, .k = 1, .n = UINT32_MAX }, -EINVAL, "n = 4294967295", "4 GiB" },
+	{ { .type = ORK_INT4_INT16, .m = 1, .k = 131072, .n = 65536 }, -EINVAL, "k = 131072", "4 GiB" },
 	{ { .type = ORK_FP16_FP32, .m = 704 * 4095 + 1, .k = 256, .n = 64 }, -E2BIG, "4096", "4095" },
 	{ { .type = ORK_FP16_FP32, .m = 128 * 1366, .k = 3072, .n = 64 }, -E2BIG, "4098", "4095" },
 };
@@ -546,6 +547,7 @@ static void what_is_at_a_limit_is_planned(void)
 	static const struct ork_matmul_desc descs[] = {
 		{ .type = ORK_FP16_FP32, .m = 2, .k = 2048, .n = 32 },
 		{ .type = ORK_INT8_INT32, .m = 2, .k = 4096, .n = 32 },
+		{ .type = ORK_INT4_INT16, .m = 1, .k = 131040, .n = 65536 },
 		{ .type = ORK_FP16_FP32, .m = 2, .k = 1, .n = 1 },
 		{ .type = ORK_INT8_INT8, .m = 2, .k = 32, .n = 32, .multiplier = 32767, .shift = 47, .offset = 32767 },
 		{ .type = ORK_FP16_FP32, .m = 1, .k = 65504, .n = 32768 },
