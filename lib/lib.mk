@@ -61,6 +61,26 @@ $(LIB_TESTS): $(B)/lib/tests/%: $(B)/lib/san/tests/%.o $(LIB_SRC:lib/%.c=$(B)/li
 
 $(LIB_TESTS): | $(B)/lib/libork-model.so.0
 
+# Threads once more, with the thread sanitizer in the library and in a model of their own.
+TSAN := -fsanitize=thread
+TSAN_MODEL := $(B)/lib/tsan/libork-model.so.0
+UNIT_TESTS += $(B)/lib/tests/test_threads_tsan
+
+$(B)/lib/tsan/%.o: lib/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TSAN) -Ilib -c -o $@ $<
+
+$(B)/lib/tsan/model/%.o: model/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TSAN) -fPIC $(MODEL_CFLAGS) -c -o $@ $<
+
+$(TSAN_MODEL): $(patsubst %.c,$(B)/lib/tsan/%.o,$(wildcard model/device/*.c model/npu/*.c))
+	$(CC) $(TSAN) -shared -o $@ $^ $(LDFLAGS) -Wl,-soname,$(@F) $(MODEL_LIBS)
+
+$(B)/lib/tests/test_threads_tsan: $(B)/lib/tsan/tests/test_threads.o $(LIB_SRC:lib/%.c=$(B)/lib/tsan/%.o) | $(TSAN_MODEL)
+	@mkdir -p $(@D)
+	$(CC) $(TSAN) -o $@ $^ $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../tsan' $(LIB_LIBS) -lm
+
 # The examples, as a user has them but for the sanitizers, and what runs them.
 SAN_EXAMPLES := $(EXAMPLES:%=$(B)/lib/tests/examples/%)
 UNIT_TESTS += $(B)/lib/tests/test_examples
