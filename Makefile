@@ -41,7 +41,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test setup unit check-static check-library check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -94,6 +94,9 @@ check-kernels: setup
 check-static: setup
 	@selftests/check/check.sh
 	@selftests/check/man.sh
+
+check-library: setup
+	@selftests/check/library.sh
 
 # --- the emulated board ------------------------------------------------------------------------------
 
@@ -161,6 +164,7 @@ help:
 	@echo 'make test          all the tests'
 	@echo 'make unit          the host unit tests alone'
 	@echo 'make check-static  the static checks alone'
+	@echo 'make check-library what the built library is: its size, its symbols, and valgrind on what uses it'
 	@echo 'make check-kernels builds the module against each kernel that it is for'
 	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'

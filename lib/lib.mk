@@ -92,4 +92,18 @@ $(SAN_EXAMPLES): $(B)/lib/tests/examples/%: $(B)/lib/san/examples/%.o $(LIB_SRC:
 $(B)/lib/tests/test_examples: lib/tests/test_examples.sh | $(SAN_EXAMPLES) $(B)/lib/libork-model.so.0
 	@mkdir -p $(@D)
 	install -m 755 $< $@
+
+# As a user has them, for valgrind, which does not go with the sanitizers: selftests/check/library.sh. Tests look
+# inside the library, so they take the static one.
+PLAIN_TESTS := $(addprefix $(B)/lib/plain/,test_chain test_weights test_extents test_threads)
+
+$(B)/lib/examples/%.o $(B)/lib/tests/%.o: CFLAGS += -Ilib
+
+$(EXAMPLES:%=$(B)/lib/plain/%): $(B)/lib/plain/%: $(B)/lib/examples/%.o $(B)/lib/libork.so | $(B)/lib/libork-model.so.0
+	@mkdir -p $(@D)
+	$(CC) -o $@ $< $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -L$(B)/lib -lork $(LIB_LIBS)
+
+$(PLAIN_TESTS): $(B)/lib/plain/%: $(B)/lib/tests/%.o $(B)/lib/libork.a | $(B)/lib/libork-model.so.0
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' $(LIB_LIBS) -lm
 endif

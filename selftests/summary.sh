@@ -62,6 +62,7 @@ build debug-guest ARCH=arm64 KERNEL=debug guest
 part harness selftests/check/harness.sh
 part static selftests/check/check.sh
 part man selftests/check/man.sh
+part library selftests/check/library.sh
 part kernels selftests/check/kernels.sh
 part unit "${make[@]}" ARCH=host unit
 guest strict
