@@ -12,7 +12,7 @@
 #include "ork_private.h"
 #include "test.h"
 
-#define FAKE_OBJECTS	32
+#define FAKE_OBJECTS	64
 #define FAKE_EXTENTS	16
 #define FAKE_LINE	64
 
