@@ -307,7 +307,7 @@ static void fill_defaults(struct ork_matmul_plan *plan, const struct drm_ork_dev
 
 	if (!desc->lda) {
 		desc->lda = desc->a_transposed ? desc->m : desc->k;
-		if (is_int4(type))
+		if (is_int4(type) && desc->lda < UINT32_MAX)
 			desc->lda += desc->lda % 2;
 	}
 	if (!desc->ldc)
@@ -503,9 +503,9 @@ int ork_matmul_plan(const struct drm_ork_device_info *info, const struct ork_mat
 	if (!type)
 		return refuse(plan, -EINVAL, "type = %d; must be 0..%d", (int)desc->type, ORK_LAST_TYPE);
 	fill_defaults(plan, info, type);
-	ret = check(plan, info, type);
+	ret = lay_out(plan, type);
 	if (!ret)
-		ret = lay_out(plan, type);
+		ret = check(plan, info, type);
 	if (ret)
 		return ret;
 	find_direct(plan, info, type);

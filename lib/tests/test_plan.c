@@ -524,6 +524,9 @@ static const struct refusal refusals[] = {
 	{ { .type = ORK_INT8_INT32, .m = 1, .k = UINT32_MAX, .n = UINT32_MAX }, -EINVAL, "k = 4294967295", "4 GiB" },
 	{ { .type = ORK_INT8_INT32, .m = 1, .k = 1, .n = UINT32_MAX }, -EINVAL, "n = 4294967295", "4 GiB" },
 	{ { .type = ORK_INT4_INT16, .m = 1, .k = 131072, .n = 65536 }, -EINVAL, "k = 131072", "4 GiB" },
+	{ { .type = ORK_INT4_INT16, .m = 1, .k = UINT32_MAX, .n = 1 }, -EINVAL, "k = 4294967295", "4 GiB" },
+	{ { .type = ORK_INT4_INT16, .m = UINT32_MAX, .k = 32, .n = 1, .a_transposed = true }, -EINVAL, "lda = 4294967295",
+	  "even" },
 	{ { .type = ORK_FP16_FP32, .m = 704 * 4095 + 1, .k = 256, .n = 64 }, -E2BIG, "4096", "4095" },
 	{ { .type = ORK_FP16_FP32, .m = 128 * 1366, .k = 3072, .n = 64 }, -E2BIG, "4098", "4095" },
 };
