@@ -3,7 +3,7 @@
 # library run on the NPU model as unit tests.
 
 KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen
-LIB_SUITES := ork_matmul ork_cores ork_batch ork_large
+LIB_SUITES := ork_matmul ork_cores ork_batch ork_results ork_large
 SUITE_SCRIPTS := run-suites ork_train_gate
 GOLDEN := $(addprefix $(B)/selftests/,golden.inc large.inc)
 
