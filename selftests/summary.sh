@@ -70,7 +70,9 @@ guest strict
 for cache in evict coherent; do
 	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate
 done
-guest vendor --binding vendor
+# All but what the arithmetic alone decides.
+guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime \
+	ork_seen ork_lifetime ork_train_gate
 guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
 guest rocket --kernel debug --module rocket --icount -- rocket_int8
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
