@@ -559,7 +559,7 @@ TEST_F(results, shapes_that_cannot_be_are_refused_with_value_and_limit)
 
 /* --- case 103: changing precision between jobs ------------------------------------------------ */
 
-#define ROUNDS	10
+#define ROUNDS	100
 
 /* Columns for three cores of each type. */
 TEST_F_TIMEOUT(results, types_in_any_order_do_not_disturb_each_other, TIMEOUT_S)
