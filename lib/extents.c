@@ -45,15 +45,29 @@ static uint32_t beside_a(const struct ork_matmul *matmul, const struct ork_place
 	return count;
 }
 
+/* As one range where there is no whole line between them. */
+static struct ork_range staged_rows(const struct ork_place *a, uint32_t line)
+{
+	if (a->stride - a->row < line)
+		return (struct ork_range) { a->offset, ork_place_span(a), 0, 1 };
+	return (struct ork_range) { a->offset, a->row, a->stride, a->rows };
+}
+
 /*
  * What must be cleaned for A to be read: itself unless it is clean, and what is fetched with it in
- * any case.
+ * any case. In memory of the library's own nobody writes anything but A's rows.
  */
 static uint32_t ranges_to_clean(const struct ork_matmul *matmul, const struct ork_place *a, struct ork_range range[2])
 {
-	uint32_t count = ork_plan_window(&matmul->plan, a->offset, a->stride, a->bo->size, range);
-	uint64_t window_end = range[count - 1].offset + range[count - 1].length;
+	uint64_t window_end;
+	uint32_t count;
 
+	if (a->data) {
+		range[0] = staged_rows(a, matmul->ork->info.cache_line);
+		return 1;
+	}
+	count = ork_plan_window(&matmul->plan, a->offset, a->stride, a->bo->size, range);
+	window_end = range[count - 1].offset + range[count - 1].length;
 	return a->clean ? beside_a(matmul, a, window_end, range) : count;
 }
 
