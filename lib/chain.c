@@ -121,6 +121,15 @@ int ork_chain_end(struct ork_chain *chain, uint32_t enable)
 	return 0;
 }
 
+uint64_t *ork_chain_append(struct ork_chain *chain, uint32_t words, uint32_t enable)
+{
+	uint64_t *first;
+
+	ork_chain_begin(chain);
+	first = ork_chain_reserve(chain, words);
+	return ork_chain_end(chain, enable) ? NULL : first;
+}
+
 int ork_chain_task(const struct ork_chain *chain, struct drm_ork_task *task)
 {
 	if (chain->error)

@@ -274,13 +274,18 @@ static void locate(struct tile *tile, const struct ork_matmul_plan *plan, const 
 			      program->n * tile->type->out_bytes;
 }
 
-/* The last program: tiles of one shape differ in their addresses only, and most of a chain is of one shape. */
+/*
+ * The first program of a shape: the next ones differ in their addresses only, and most of a chain is of one shape.
+ * Not the last one: what was stored just now, words within vectors, is slow to be read as vectors.
+ */
 struct pattern {
 	struct ork_program shape;
 	const uint64_t *words;		/* NULL: none yet */
 	size_t bytes;
-	uint32_t a, b, c;		/* words with addresses; 0: not looked for yet */
 };
+
+/* Where the functions above put the addresses. */
+enum { WORD_A = 25, WORD_B = 34, WORD_C = 61 };
 
 static bool fits(const struct pattern *pattern, const struct ork_program *program)
 {
@@ -288,34 +293,21 @@ static bool fits(const struct pattern *pattern, const struct ork_program *progra
 	       pattern->shape.rows == program->rows && pattern->shape.cols == program->cols;
 }
 
-static uint32_t find(const struct pattern *pattern, uint32_t reg)
+static void put_copy(uint64_t *words, const struct pattern *pattern, const struct ork_operands *at)
 {
-	uint32_t i = 0;
-
-	while (ORK_REGCMD_REG(pattern->words[i]) != reg)
-		i++;
-	return i;
-}
-
-static void put_copy(uint64_t *words, struct pattern *pattern, const struct ork_operands *at)
-{
-	if (!pattern->a) {
-		pattern->a = find(pattern, ORK_CNA_FEATURE_DATA_ADDR);
-		pattern->b = find(pattern, ORK_CNA_DCOMP_ADDR0);
-		pattern->c = find(pattern, ORK_DPU_DST_BASE_ADDR);
-	}
 	memcpy(words, pattern->words, pattern->bytes);
-	put(words + pattern->a, ORK_CNA_FEATURE_DATA_ADDR, at->a);
-	put(words + pattern->b, ORK_CNA_DCOMP_ADDR0, at->b);
-	put(words + pattern->c, ORK_DPU_DST_BASE_ADDR, at->c);
+	put(words + WORD_A, ORK_CNA_FEATURE_DATA_ADDR, at->a);
+	put(words + WORD_B, ORK_CNA_DCOMP_ADDR0, at->b);
+	put(words + WORD_C, ORK_DPU_DST_BASE_ADDR, at->c);
 }
 
 static void put_tile(uint64_t *words, struct pattern *pattern, const struct tile *tile)
 {
-	if (fits(pattern, &tile->program))
+	if (fits(pattern, &tile->program)) {
 		put_copy(words, pattern, &tile->at);
-	else
-		pattern->bytes = (put_program(words, tile) - words) * sizeof(*words);
+		return;
+	}
+	pattern->bytes = (put_program(words, tile) - words) * sizeof(*words);
 	pattern->shape = tile->program;
 	pattern->words = words;
 }
@@ -329,13 +321,13 @@ int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan,
 	uint32_t i;
 
 	for (i = 0; i < plan->programs[core]; i++) {
-		ork_plan_program(plan, core, i, &tile.program);
+		if (!i || !ork_plan_next_rows(plan, &tile.program))
+			ork_plan_program(plan, core, i, &tile.program);
 		locate(&tile, plan, operands);
-		ork_chain_begin(chain);
-		words = ork_chain_reserve(chain, ORK_MATMUL_REGISTERS);
-		if (words)
-			put_tile(words, &pattern, &tile);
-		ork_chain_end(chain, ENABLE);
+		words = ork_chain_append(chain, ORK_MATMUL_REGISTERS, ENABLE);
+		if (!words)
+			break;
+		put_tile(words, &pattern, &tile);
 	}
 	return chain->error;
 }

@@ -13,9 +13,10 @@ INSTALL_PKGCONFIG += $(B)/lib/pkgconfig/ork.pc
 INSTALL_INCLUDE += lib/ork.h
 INSTALL_INCLUDE_DRM += uapi/drm/ork_drm.h uapi/drm/ork_regs.h
 
-$(LIB_OBJ): CFLAGS += -fPIC
-# Whose loops are worth vector code.
-MOVES := $(addprefix lib/,convert.o emit.o pack.o rows.o)
+# Nobody replaces one of the library's functions by his own of that name: they may be inlined.
+$(LIB_OBJ): CFLAGS += -fPIC -fno-semantic-interposition
+# Whose loops are worth vector code, and what is called for each program.
+MOVES := $(addprefix lib/,chain.o convert.o emit.o pack.o rows.o)
 $(addprefix $(B)/,$(MOVES)) $(MOVES:lib/%=$(B)/lib/san/%): CFLAGS += -O3
 
 $(B)/lib/libork.a: $(LIB_OBJ)

@@ -114,6 +114,9 @@ const struct ork_type_info *ork_plan_type(const struct ork_matmul_plan *plan);
  */
 void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_t index, struct ork_program *program);
 
+/* The program behind a full one whose rows are as many: without a division. False, and nothing done, if there is none. */
+bool ork_plan_next_rows(const struct ork_matmul_plan *plan, struct ork_program *program);
+
 struct ork_range {
 	uint64_t offset, length, stride;
 	uint32_t rows;
@@ -169,6 +172,9 @@ int ork_emit_matmul(struct ork_chain *chain, const struct ork_matmul_plan *plan,
 
 /* Room for @words words of the open program, or NULL with the chain's error set. */
 uint64_t *ork_chain_reserve(struct ork_chain *chain, uint32_t words);
+
+/* A program of @words words, begun and ended, for the caller to fill; or NULL with the chain's error set. */
+uint64_t *ork_chain_append(struct ork_chain *chain, uint32_t words, uint32_t enable);
 
 /* The block that has @reg, as a target of a register command; 0: none that a program may write. */
 static inline uint32_t ork_reg_target(uint32_t reg)

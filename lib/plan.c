@@ -543,6 +543,16 @@ void ork_plan_program(const struct ork_matmul_plan *plan, uint32_t core, uint32_
 	program->grains = feature_grains(type, program->channels, program->lines);
 }
 
+bool ork_plan_next_rows(const struct ork_matmul_plan *plan, struct ork_program *program)
+{
+	uint64_t next = (uint64_t)program->m + plan->m_tile;
+
+	if (next + plan->m_tile > plan->desc.m)
+		return false;
+	program->m = (uint32_t)next;
+	return true;
+}
+
 /* --- C in blocks ------------------------------------------------------------------------------ */
 
 uint64_t ork_plan_blocks_slice(const struct ork_matmul_plan *plan)
