@@ -15,7 +15,7 @@
 #define ALIGNED		__attribute__((aligned(LINE)))
 #define STRIPE		512	/* bytes of a row that are converted at a time */
 /* Memory answers late: what is asked for early, in bytes of each row that is read and tiles that are written. */
-#define READ_AHEAD	128
+#define READ_AHEAD	192
 #define TILES_AHEAD	2
 
 /*
@@ -55,12 +55,6 @@ static inline ork_bytes join(ork_bytes first, ork_bytes second)
 	return (ork_bytes)(low | high);
 }
 
-/* Of bytes with two columns each: what is in the high halves, in the low ones. */
-static inline ork_bytes high_halves(ork_bytes pairs)
-{
-	return (ork_bytes)((ork_words)pairs >> 4 & 0x0f0f0f0f);
-}
-
 /* A line of @padded columns from two rows with a value in each byte. */
 static void join_bytes(char *to, const char *first, const char *second, uint32_t padded)
 {
@@ -75,19 +69,21 @@ static void join_bytes(char *to, const char *first, const char *second, uint32_t
 	}
 }
 
-/* The same from rows with two values in each. */
+/* The same from rows with two values in each: what is second in one changes places with what is first in the other. */
 static void join_pairs(char *to, const char *first, const char *second, uint32_t padded)
 {
-	ork_bytes a, b, even, odd, line[2];
+	ork_bytes line[2];
+	ork_words a, b, swap;
 	uint32_t i;
 
 	for (i = 0; i < padded / 2; i += ORK_SQUARE) {
 		memcpy(&a, first + i, sizeof(a));
 		memcpy(&b, second + i, sizeof(b));
-		even = join(a, b);
-		odd = join(high_halves(a), high_halves(b));
-		line[0] = LOW_BYTES(even, odd);
-		line[1] = HIGH_BYTES(even, odd);
+		swap = (a >> 4 ^ b) & 0x0f0f0f0f;
+		a ^= swap << 4;
+		b ^= swap;
+		line[0] = LOW_BYTES((ork_bytes)a, (ork_bytes)b);
+		line[1] = HIGH_BYTES((ork_bytes)a, (ork_bytes)b);
 		memcpy(to + i * 2, line, sizeof(line));
 	}
 }
@@ -192,6 +188,16 @@ static void load_lines(char lines[CHANNELS][STRIPE], const struct form *form, co
 	}
 }
 
+static inline void copy_near(char near[CHANNELS][LINE], const char *from, size_t pitch, const uint32_t width)
+{
+	uint32_t i;
+
+	for (i = 0; i < CHANNELS; i++) {
+		__builtin_prefetch(from + i * pitch + READ_AHEAD, 0, 2);
+		memcpy(near[i], from + i * pitch, width);
+	}
+}
+
 /* A line's width of blocks: @to is the first of them, @group the distance of two. */
 static inline __attribute__((always_inline)) void pack_tile(char *to, uint64_t group, const char *from, size_t pitch,
 							    const uint32_t width, const struct form form)
@@ -203,16 +209,15 @@ static inline __attribute__((always_inline)) void pack_tile(char *to, uint64_t g
 	char near[CHANNELS][LINE] ALIGNED;
 	uint32_t line, at, i;
 
-	for (i = 0; i < form.lines; i++) {
-		__builtin_prefetch(from + i * pitch + READ_AHEAD, 0, 2);
-		if (nearer)
-			memcpy(near[i], from + i * pitch, width);
-	}
 	if (nearer) {
+		copy_near(near, from, pitch, width);
 		from = near[0];
 		pitch = LINE;
 	}
 	for (line = 0; line < form.lines; line += side) {
+		/* Few at a time: there is no room for more to be on their way, and what follows would wait for it. */
+		for (i = line; !nearer && form.lines == CHANNELS && i < line + side; i++)
+			__builtin_prefetch(from + i * pitch + READ_AHEAD, 0, 2);
 		for (at = 0; at < LINE / block_width; at++)
 			for (i = 0; i < BLOCK * side / form.lines; i += LINE)
 				__builtin_prefetch(to + (TILES_AHEAD * (LINE / block_width) + at) * group +
