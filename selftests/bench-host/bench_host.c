@@ -13,6 +13,8 @@
  * and activations of real products are; chains are emitted into the cache. Rows
  * are powers of two apart where a caller's would be: the worst case for caches.
  *
+ * Planning has a bound in microseconds.
+ *
  * usage: bench_host JSON-FILE [NAME]: only routines whose name begins so. Exits with 1 if a bound is missed.
  */
 #include <stdio.h>
@@ -30,6 +32,7 @@
 #define LINE		64
 #define ROW_BYTES	4096u
 
+static const struct drm_ork_device_info device = { .num_cores = 3, .core_mask = 7, .cache_line = LINE };
 static char *in, *out;		/* two buffers */
 /* Through these the compiler can drop or inline nothing. */
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
@@ -184,7 +187,6 @@ static size_t add_int16(size_t size)
 /* A chain of @programs of one size. */
 static size_t emit(uint32_t programs, size_t size)
 {
-	static const struct drm_ork_device_info info = { .num_cores = 3, .core_mask = 7, .cache_line = LINE };
 	static struct ork ork;
 	static struct ork_matmul_plan plan;
 	struct ork_matmul_desc desc = { .type = ORK_FP16_FP32, .m = 704 * programs, .k = 256, .n = 64, .cores = 1 };
@@ -193,7 +195,7 @@ static size_t emit(uint32_t programs, size_t size)
 	struct ork_chain chain;
 
 	if (plan.desc.m != desc.m)
-		ork_matmul_plan(&info, &desc, &plan);
+		ork_matmul_plan(&device, &desc, &plan);
 	ork_chain_init(&chain, &bo, 0, bo.size);
 	if (ork_emit_matmul(&chain, &plan, 0, &at)) {
 		fprintf(stderr, "no chain of %u programs\n", programs);
@@ -300,6 +302,44 @@ static void measure(const struct routine *routine, size_t size, struct result *r
 	result->high = ratio[SAMPLES - 1 - SAMPLES / 4];
 }
 
+/*
+ * Of planning, the one bound that is a time: it moves nothing that a memcpy could be held against.
+ * The shapes are the largest of those that language models have.
+ */
+#define PLAN_US		20.0
+
+struct shape {
+	uint32_t m, k, n;
+};
+
+static const struct shape shapes[] = { { 128, 3584, 18944 }, { 248320, 1024, 1024 } };
+
+#define SHAPES		(sizeof(shapes) / sizeof(shapes[0]))
+
+/* Microseconds: the median. */
+static double measure_plan(const struct shape *shape)
+{
+	enum { TIMES = 1000 };
+	struct ork_matmul_desc desc = { .type = ORK_FP16_FP32, .m = shape->m, .k = shape->k, .n = shape->n };
+	struct ork_matmul_plan plan;
+	double us[SAMPLES];
+	uint64_t begin;
+	uint32_t i, j;
+
+	for (i = 0; i < SAMPLES; i++) {
+		begin = thread_ns();
+		for (j = 0; j < TIMES; j++) {
+			if (ork_matmul_plan(&device, &desc, &plan)) {
+				fprintf(stderr, "%s\n", plan.reason);
+				exit(2);
+			}
+		}
+		us[i] = (double)(thread_ns() - begin) / 1000 / TIMES;
+	}
+	qsort(us, SAMPLES, sizeof(us[0]), compare);
+	return us[SAMPLES / 2];
+}
+
 /* --- telling ---------------------------------------------------------------------------------- */
 
 static const char *verdict(const struct routine *routine, const struct result *result, bool cached)
@@ -329,6 +369,20 @@ static void write_json(FILE *file, const struct routine *routine, const struct r
 		fprintf(file, ", \"bound\": %.3f, \"ok\": %s", routine->bound,
 			result->ratio >= routine->bound ? "true" : "false");
 	fprintf(file, "}");
+}
+
+/* Returns whether the bound is missed. */
+static bool tell_plan(FILE *file, const struct shape *shape, bool first)
+{
+	double us = measure_plan(shape);
+	bool ok = us <= PLAN_US;
+	char name[40];
+
+	snprintf(name, sizeof(name), "plan %ux%ux%u", shape->m, shape->k, shape->n);
+	printf("%-42s  %5.2f microseconds  %5.2f  %s\n", name, us, PLAN_US, ok ? "ok" : "not ok");
+	fprintf(file, "%s\n  {\"routine\": \"%s\", \"microseconds\": %.3f, \"bound\": %.3f, \"ok\": %s}",
+		first ? "" : ",", name, us, PLAN_US, ok ? "true" : "false");
+	return !ok;
 }
 
 static size_t memory_bytes(void)
@@ -381,6 +435,8 @@ int main(int argc, char **argv)
 			missed += *verdict(&routines[i], &result, cached) == 'n';
 		}
 	}
+	for (i = 0; i < SHAPES && !strncmp("plan", only, strlen(only)); i++)
+		missed += tell_plan(file, &shapes[i], !told++);
 	fprintf(file, "\n]\n");
 	fclose(file);
 	printf("%u bounds missed\n", missed);
