@@ -6,9 +6,10 @@
 
 #define LINE	64
 #define ALIGNED	__attribute__((aligned(LINE)))
-/* Of a line of each row that is read next, and lines that a row of the result gets at a time. */
-#define AHEAD	128
-#define DEPTH	8
+/* Bytes of a block's rows and of those of the result; and by how many rows memory is asked for early. */
+#define WIDE	512
+#define DEEP	256
+#define SOON	8
 
 void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride, size_t row, size_t rows)
 {
@@ -25,26 +26,31 @@ void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_str
 #define ALWAYS_INLINE	inline __attribute__((always_inline))
 
 /*
- * A tile is as many rows as a line has elements. It is copied near, turned and copied out: whole
- * lines move, and lines a power of two apart do not drive each other from the cache meanwhile.
+ * A block of whole squares, no larger than WIDE bytes of a row and DEEP of a row of the result: what is read and
+ * written in one piece. Lines a power of two apart drive each other from the cache; so it is copied near, to rows that
+ * are not, and turned a square's width at a time. Takes 150 KiB of stack.
  */
-static ALWAYS_INLINE void transpose_tile(char *to, size_t to_pitch, const char *from, size_t pitch,
-					 const uint32_t bytes)
+static ALWAYS_INLINE void transpose_block(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows,
+					  size_t width, const uint32_t bytes)
 {
-	const uint32_t side = ORK_SQUARE / bytes, lines = LINE / bytes;
-	char near[LINE][LINE] ALIGNED, turned[LINE][LINE] ALIGNED;
-	uint32_t row, at, i;
+	const uint32_t side = ORK_SQUARE / bytes;
+	char near[DEEP][WIDE + LINE] ALIGNED, turned[ORK_SQUARE][DEEP] ALIGNED;
+	size_t row, at, i;
 
-	for (i = 0; i < lines; i++) {
-		memcpy(near[i], from + i * pitch, LINE);
-		__builtin_prefetch(from + i * pitch + AHEAD, 0, 2);
-		__builtin_prefetch(to + (lines + i) * to_pitch, 1);
+	for (i = 0; i < rows; i++) {
+		for (at = 0; at < WIDE; at += LINE)
+			__builtin_prefetch(from + (i + SOON) * pitch + at);
+		memcpy(near[i], from + i * pitch, width);
 	}
-	for (row = 0; row < lines; row += side)
-		for (at = 0; at < LINE; at += ORK_SQUARE)
-			ork_square(turned[at / bytes] + row * bytes, LINE, near[row] + at, LINE, bytes);
-	for (i = 0; i < lines; i++)
-		memcpy(to + i * to_pitch, turned[i], LINE);
+	for (at = 0; at < width; at += ORK_SQUARE, to += side * to_pitch) {
+		for (row = 0; row < rows; row += side)
+			ork_square(turned[0] + row * bytes, DEEP, near[row] + at, sizeof(near[0]), bytes);
+		for (i = 0; i < side; i++) {
+			for (row = 0; row < DEEP; row += LINE)
+				__builtin_prefetch(to + (side + i) * to_pitch + row, 1);
+			memcpy(to + i * to_pitch, turned[i], rows * bytes);
+		}
+	}
 }
 
 static void transpose_part(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows, size_t columns,
@@ -57,25 +63,27 @@ static void transpose_part(char *to, size_t to_pitch, const char *from, size_t p
 			memcpy(to + column * to_pitch + row * bytes, from + row * pitch + column * bytes, bytes);
 }
 
+/* Blocks, and what is left of them beyond whole squares. */
 static ALWAYS_INLINE void transpose(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows,
 				    size_t columns, const uint32_t bytes)
 {
-	const size_t side = LINE / bytes;
-	size_t strip, row, column, height, width;
+	const size_t side = ORK_SQUARE / bytes, deep = DEEP / bytes, wide = WIDE / bytes;
+	size_t row, column, height, width, whole_rows, whole;
 
-	for (strip = 0; strip < rows; strip += side * DEPTH) {
-		for (column = 0; column < columns; column += side) {
-			for (row = strip; row < rows && row < strip + side * DEPTH; row += side) {
-				char *there = to + column * to_pitch + row * bytes;
-				const char *here = from + row * pitch + column * bytes;
+	for (row = 0; row < rows; row += deep) {
+		height = rows - row < deep ? rows - row : deep;
+		whole_rows = height / side * side;
+		for (column = 0; column < columns; column += wide) {
+			char *there = to + column * to_pitch + row * bytes;
+			const char *here = from + row * pitch + column * bytes;
 
-				height = rows - row < side ? rows - row : side;
-				width = columns - column < side ? columns - column : side;
-				if (height == side && width == side)
-					transpose_tile(there, to_pitch, here, pitch, bytes);
-				else
-					transpose_part(there, to_pitch, here, pitch, height, width, bytes);
-			}
+			width = columns - column < wide ? columns - column : wide;
+			whole = width / side * side;
+			transpose_block(there, to_pitch, here, pitch, whole_rows, whole * bytes, bytes);
+			transpose_part(there + whole * to_pitch, to_pitch, here + whole * bytes, pitch, whole_rows,
+				       width - whole, bytes);
+			transpose_part(there + whole_rows * bytes, to_pitch, here + whole_rows * pitch, pitch,
+				       height - whole_rows, width, bytes);
 		}
 	}
 }

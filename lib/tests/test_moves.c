@@ -442,7 +442,7 @@ static void check_transpose(uint64_t *random, size_t rows, size_t columns, uint3
 
 static void rows_become_columns(void)
 {
-	static const size_t sizes[] = { 1, 3, 15, 16, 17, 32, 63, 64, 65, 128, 191, 300 };
+	static const size_t sizes[] = { 1, 3, 15, 16, 17, 32, 63, 64, 65, 128, 191, 300, 600 };
 	const uint32_t count = sizeof(sizes) / sizeof(sizes[0]);
 	uint64_t random = 7;
 	uint32_t i, j, bytes;
