@@ -10,6 +10,8 @@
 #define WIDE	512
 #define DEEP	256
 #define SOON	8
+/* Of a block, so that it takes no more of the stack than small threads have. */
+#define ROWS	128
 
 void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride, size_t row, size_t rows)
 {
@@ -28,13 +30,13 @@ void ork_copy_rows(void *to, size_t to_stride, const void *from, size_t from_str
 /*
  * A block of whole squares, no larger than WIDE bytes of a row and DEEP of a row of the result: what is read and
  * written in one piece. Lines a power of two apart drive each other from the cache; so it is copied near, to rows that
- * are not, and turned a square's width at a time. Takes 150 KiB of stack.
+ * are not, and turned a square's width at a time. Takes 78 KiB of stack.
  */
 static ALWAYS_INLINE void transpose_block(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows,
 					  size_t width, const uint32_t bytes)
 {
 	const uint32_t side = ORK_SQUARE / bytes;
-	char near[DEEP][WIDE + LINE] ALIGNED, turned[ORK_SQUARE][DEEP] ALIGNED;
+	char near[ROWS][WIDE + LINE] ALIGNED, turned[ORK_SQUARE][DEEP] ALIGNED;
 	size_t row, at, i;
 
 	for (i = 0; i < rows; i++) {
@@ -67,7 +69,8 @@ static void transpose_part(char *to, size_t to_pitch, const char *from, size_t p
 static ALWAYS_INLINE void transpose(char *to, size_t to_pitch, const char *from, size_t pitch, size_t rows,
 				    size_t columns, const uint32_t bytes)
 {
-	const size_t side = ORK_SQUARE / bytes, deep = DEEP / bytes, wide = WIDE / bytes;
+	const size_t side = ORK_SQUARE / bytes, wide = WIDE / bytes;
+	const size_t deep = DEEP / bytes < ROWS ? DEEP / bytes : ROWS;
 	size_t row, column, height, width, whole_rows, whole;
 
 	for (row = 0; row < rows; row += deep) {
