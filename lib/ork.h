@@ -692,7 +692,8 @@ void ork_batch_destroy(struct ork_batch *batch);
  *
  * Return: 0; as ork_matmul_start(), -EBUSY (the batch is in flight, the product is or is in a batch), -ENOSPC (no room,
  * or more than 64 jobs: each product without ORK_BEHIND has as many as its plan has cores), -E2BIG (it needs
- * several submits), -EINVAL (ORK_BEHIND for the first or with several cores), -EOPNOTSUPP (flag). The batch is then as before.
+ * several submits), -EINVAL (ORK_BEHIND for the first or with several cores), -EOPNOTSUPP (flag). The batch is
+ * then as before.
  */
 int ork_batch_add(struct ork_batch *batch, struct ork_matmul *matmul, const struct ork_matrix *a,
 		  struct ork_weights *b, const struct ork_matrix *c, uint32_t flags);

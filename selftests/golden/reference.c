@@ -3,9 +3,9 @@
  * Writes golden/matmul.tsv, or with an argument golden/large.tsv: the hash of every golden product, from the
  * formula and from nothing that is tested.
  *
- * What the NPU computes: int8 exactly, and then perhaps requantised; fp16 as fp32 sums of the exact products of 32 ascending k,
- * summed in ascending order, rounded to nearest-even at every addition, and for an fp16 result once
- * more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise. int4 to int16
+ * What the NPU computes: int8 exactly, and then perhaps requantised; fp16 as fp32 sums of the exact
+ * products of 32 ascending k, summed in ascending order, rounded to nearest-even at every addition, and
+ * for an fp16 result once more at the end. Of a K over 2048 the NPU gets slices of 1024, whose fp32 sums are added likewise. int4 to int16
  * is saturated after each 32 k, and begun anew after 10,752, of whose sums the sum is saturated again; to int32 it is exact.
  */
 #include <inttypes.h>
