@@ -73,7 +73,7 @@ done
 # All but what the arithmetic alone decides.
 guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime \
 	ork_seen ork_lifetime ork_train_gate
-guest debug --kernel debug -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
+guest debug --kernel debug -- ork_batch ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
 guest rocket --kernel debug --module rocket --icount -- rocket_int8
 part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 part run selftests/vm/run.sh
