@@ -21,8 +21,8 @@ static uint64_t chain_offset(const struct ork_matmul *matmul, uint32_t core)
 /*
  * Chains are cached, and cleaned after they were emitted. In write-combined memory that clean would be
  * spared: 14 lines a program, measured as 65 instructions of a guest beside 806 for emitting it, and only
- * where an address has moved. But each program is made from the one before, and reading that from memory
- * which is not cached is ten times slower on boards (ork-driver facts 6.2).
+ * where an address has moved. But programs are made from the first of their shape, and reading that from
+ * memory which is not cached is ten times slower on boards (ork-driver facts 6.2).
  */
 static int allocate(struct ork_matmul *matmul)
 {

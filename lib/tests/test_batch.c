@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ork.h"
-#include "test.h"
+#include "model.h"
 
 #define MAX_LAYERS	4
 
@@ -184,34 +183,6 @@ static void check_stack(const struct stack *s, uint64_t salt)
 			}
 		}
 	}
-}
-
-/* --- the model -------------------------------------------------------------------------------- */
-
-static char log_path[32];
-
-static struct ork *open_model(const char *cache)
-{
-	struct ork *ork = NULL;
-	char options[128];
-
-	snprintf(options, sizeof(options), "cache=%s,seed=3,log=%s", cache, log_path);
-	setenv("ORK_MODEL", options, 1);
-	CHECK_EQUAL(ork_open("model", &ork), 0);
-	return ork;
-}
-
-static void close_model(struct ork *ork)
-{
-	char text[4096] = "";
-	FILE *log;
-
-	ork_close(ork);
-	log = fopen(log_path, "r");
-	text[log ? fread(text, 1, sizeof(text) - 1, log) : 0] = 0;
-	CHECK(!strncmp(text, "cache: 0 stale reads", 20), "the model says: %s", text);
-	if (log)
-		fclose(log);
 }
 
 /* --- layers one behind the other -------------------------------------------------------------- */
@@ -463,7 +434,7 @@ int main(void)
 {
 	FILE *log = tmpfile();
 
-	snprintf(log_path, sizeof(log_path), "/proc/self/fd/%d", fileno(log));
+	name_log(log);
 	RUN(layers_take_what_those_before_gave);
 	RUN(so_they_do_when_lines_are_evicted_at_any_time);
 	RUN(what_is_between_layers_is_not_maintained);
