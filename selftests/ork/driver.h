@@ -14,6 +14,7 @@
 #define NODE_DRIVER	"/sys/bus/platform/drivers/ork-node/"
 #define REFERENCES	"/sys/module/ork/refcnt"
 #define HANG_LIMIT	"/sys/module/ork/parameters/hang_limit"
+#define JOB_TIMEOUT	"/sys/module/ork/parameters/timeout_ms"
 
 static inline int write_text(const char *path, const char *text)
 {

@@ -719,6 +719,30 @@ TEST_F_TIMEOUT(hang, is_what_a_jobs_timeout_says, 120)
 	}
 }
 
+/* A program of two and a half seconds. The bystanders' jobs, which name no timeout, take far less than either. */
+TEST_F_TIMEOUT(hang, is_what_the_modules_timeout_says_of_a_job_without_one, 120)
+{
+	static const struct {
+		const char *timeout;
+		int status;
+	} tries[] = { { "1500", -ETIMEDOUT }, { "6000", 0 }, { "500", -ETIMEDOUT } };
+	const struct scene *s = &self->scene;
+	struct product p;
+
+	NEED_BOARD(s->board);
+	if (access(JOB_TIMEOUT, W_OK))
+		SKIP(return, "needs the right to set the module's timeout_ms");
+	ASSERT_TRUE(bystanders_confine(s->bystanders, s->info.core_mask & ~1u));
+	ASSERT_EQ(0, product_create(s->fd, &p, 1, 64, 32, 1));
+	board_core_write(s->board, 0, ORK_BOARD_CORE_STRETCH_US, 2500000);
+	for (size_t i = 0; i < ARRAY_LENGTH(tries); i++) {
+		struct drm_ork_job job = product_job(&p, 1);
+
+		EXPECT_EQ(0, write_text(JOB_TIMEOUT, tries[i].timeout));
+		EXPECT_EQ(tries[i].status, run_job(s->fd, &job));
+	}
+}
+
 /* All of its programs together take ten of its timeouts. */
 TEST_F_TIMEOUT(hang, is_not_a_chain_of_many_slow_programs, 120)
 {

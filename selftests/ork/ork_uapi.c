@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 #include "ork_test.h"
+#include "driver.h"
 
 /* Every single bit of a flags word that is not in @known. */
 #define EXPECT_UNKNOWN_BITS_REFUSED(field, known, call)				\
@@ -86,6 +87,23 @@ TEST_F(uapi, query_device_describes_an_rk3588)
 	EXPECT_LE(PAGE, info.iova_start);
 	EXPECT_LT(info.iova_start, info.iova_end);
 	EXPECT_GT(IOVA_LIMIT, info.iova_end);
+}
+
+TEST_F(uapi, default_timeout_is_the_modules_within_the_limits_of_a_jobs)
+{
+	static const struct {
+		const char *set;
+		uint32_t told;
+	} tries[] = {
+		{ "0", 1 }, { "4294967295", DRM_ORK_MAX_TIMEOUT_MS }, { "1234", 1234 }, { "500", 500 },
+	};
+
+	if (access(JOB_TIMEOUT, W_OK))
+		SKIP(return, "needs the right to set the module's timeout_ms");
+	for (size_t i = 0; i < ARRAY_LENGTH(tries); i++) {
+		EXPECT_EQ(0, write_text(JOB_TIMEOUT, tries[i].set));
+		EXPECT_EQ(tries[i].told, device_info(self->fd).timeout_ms);
+	}
 }
 
 TEST_F(uapi, query_tells_the_size_of_every_answer)

@@ -25,7 +25,6 @@
 #define ORK_GUARD_SIZE		PAGE_SIZE
 
 /* A chain that finishes no program for so long is hung, unless its job says otherwise. */
-#define ORK_DEFAULT_TIMEOUT_MS	500
 
 /**
  * struct ork_device - the NPU: what all of its cores share

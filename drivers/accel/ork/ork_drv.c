@@ -37,6 +37,7 @@
 #include "ork_live.h"
 #include "ork_prime.h"
 #include "ork_sync.h"
+#include "ork_watchdog.h"
 
 /* Physical addresses that the IOMMU's tables can hold. */
 #define ORK_DMA_BITS		40
@@ -136,7 +137,7 @@ static void ork_query_device(struct ork_device *ork, struct drm_ork_device_info 
 		.core_mask = BIT(ork->num_cores) - 1,
 		.cache_line = ork_cache_line(),
 		.page_size = PAGE_SIZE,
-		.timeout_ms = ORK_DEFAULT_TIMEOUT_MS,
+		.timeout_ms = ork_watchdog_default_ms(),
 		.iova_start = ORK_IOVA_START,
 		.iova_end = ORK_IOVA_END - ORK_GUARD_SIZE,
 	};

@@ -32,6 +32,7 @@
 #include "ork_live.h"
 #include "ork_sync.h"
 #include "ork_trace.h"
+#include "ork_watchdog.h"
 
 #define ORK_JOB_EXTENT_FLAGS	(DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE | \
 				 DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN)
@@ -303,7 +304,7 @@ static int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *
 		return -EINVAL;
 	}
 	job->core_mask = args->core_mask ?: all;
-	job->timeout = msecs_to_jiffies(args->timeout_ms ?: ORK_DEFAULT_TIMEOUT_MS);
+	job->timeout = msecs_to_jiffies(args->timeout_ms ?: ork_watchdog_default_ms());
 	return 0;
 }
 

@@ -31,6 +31,20 @@ static unsigned int ork_hang_limit = 10;
 module_param_named(hang_limit, ork_hang_limit, uint, 0644);
 MODULE_PARM_DESC(hang_limit, "Hangs and faults after which an open file may submit no more (0: any number)");
 
+static unsigned int ork_timeout_ms = 500;
+module_param_named(timeout_ms, ork_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(timeout_ms, "Time without a finished program after which a job that names none has hung");
+
+/**
+ * ork_watchdog_default_ms() - timeout of jobs that name none
+ *
+ * Return: milliseconds.
+ */
+u32 ork_watchdog_default_ms(void)
+{
+	return clamp_t(u32, READ_ONCE(ork_timeout_ms), 1, DRM_ORK_MAX_TIMEOUT_MS);
+}
+
 static bool ork_watchdog_storm(const struct ork_core *core)
 {
 	return core->spurious >= ORK_WATCHDOG_STORM;

@@ -6,6 +6,7 @@
 
 struct ork_core;
 
+u32 ork_watchdog_default_ms(void);
 void ork_watchdog_start_locked(struct ork_core *core);
 void ork_watchdog_spurious_locked(struct ork_core *core);
 void ork_watchdog_fault_locked(struct ork_core *core, bool certain);
