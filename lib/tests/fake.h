@@ -35,7 +35,7 @@ struct fake {
 	struct drm_ork_counters counters;
 	uint64_t to_invalidate;
 	struct drm_ork_extent synced;
-	int submit_error, wait_error, status;
+	int submit_error, wait_error, sync_error, status;
 	uint32_t cores;				/* that ran what is waited for, from then to then */
 	uint64_t begin_ns, end_ns;
 	int64_t deadline;
@@ -111,6 +111,8 @@ static int fake_bo_sync(void *dev, const struct drm_ork_bo_sync *sync)
 	memcpy(&f->synced, (void *)(uintptr_t)sync->extents.ptr, sizeof(f->synced));
 	if (f->synced.offset + f->synced.length > f->object[f->synced.handle - 1].size)
 		return -EINVAL;
+	if (f->sync_error)
+		return f->sync_error;
 	if (f->synced.flags & DRM_ORK_EXTENT_TO_DEVICE)
 		f->counters.bytes_cleaned += fake_lines(&f->synced);
 	if (f->synced.flags & DRM_ORK_EXTENT_FROM_DEVICE)

@@ -447,6 +447,22 @@ static void loaded_weights_are_not_cleaned_again(void)
 	drop_product(&p);
 }
 
+static void a_sync_names_the_bytes_that_the_caller_names(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_bo *bo;
+
+	CHECK_EQUAL(ork_bo_create(ork, 8192, 0, &bo), 0);
+	CHECK_EQUAL(ork_bo_sync(bo, DRM_ORK_EXTENT_FROM_DEVICE, 4160, 128), 0);
+	CHECK_EQUAL(fake.synced.flags, DRM_ORK_EXTENT_FROM_DEVICE);
+	CHECK_EQUAL(fake.synced.offset, 4160);
+	CHECK_EQUAL(fake.synced.length, 128);
+	CHECK_EQUAL(fake.synced.rows, 0);
+	CHECK_EQUAL(ork_bo_sync(bo, DRM_ORK_EXTENT_TO_DEVICE, 8128, 128), -EINVAL);
+	CHECK(strstr(ork_error(ork), "128 bytes at 8128") && strstr(ork_error(ork), "8192"), "%s", ork_error(ork));
+	ork_bo_destroy(bo);
+}
+
 /* --- whole ------------------------------------------------------------------------------------ */
 
 static void whole_mode_names_every_object_in_every_job(void)
@@ -797,6 +813,7 @@ int main(void)
 	RUN(chains_are_emitted_anew_when_an_address_changes);
 	RUN(a_failed_submit_leaves_everything_to_be_cleaned);
 	RUN(loaded_weights_are_not_cleaned_again);
+	RUN(a_sync_names_the_bytes_that_the_caller_names);
 	RUN(whole_mode_names_every_object_in_every_job);
 	RUN(plain_memory_is_staged_and_its_gaps_are_left_alone);
 	RUN(staged_bytes_are_maintained_once);

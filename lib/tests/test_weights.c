@@ -205,6 +205,23 @@ static void loading_cleans_what_was_packed_once(void)
 	ork_weights_destroy(weights);
 }
 
+static void weights_that_could_not_be_loaded_are_still_to_be(void)
+{
+	struct ork *ork = fake_open();
+	struct ork_weights *weights;
+	uint16_t b[32 * 48] = { 0 };
+
+	ork_weights_create(ork, ORK_FP16_FP32, 32, 48, &weights);
+	ork_weights_pack(weights, b, 48, 0);
+	fake.sync_error = -ENODEV;
+	CHECK_EQUAL(ork_weights_load(weights), -ENODEV);
+	fake.sync_error = 0;
+	CHECK_EQUAL(ork_weights_load(weights), 0);
+	CHECK_EQUAL(fake.syncs, 2);
+	CHECK_EQUAL(fake.counters.bytes_cleaned, 32 * 48 * 2);
+	ork_weights_destroy(weights);
+}
+
 static void wrong_weights_are_refused_with_value_and_limit(void)
 {
 	struct ork *ork = fake_open();
@@ -409,6 +426,7 @@ int main(void)
 	RUN(other_elements_give_the_same);
 	RUN(int4_can_come_from_bytes);
 	RUN(loading_cleans_what_was_packed_once);
+	RUN(weights_that_could_not_be_loaded_are_still_to_be);
 	RUN(wrong_weights_are_refused_with_value_and_limit);
 	RUN(saved_weights_come_back);
 	RUN(slices_of_a_file_are_those_that_were_saved);

@@ -3,7 +3,10 @@
 # Applies each of the mutations beside this script to a copy of the tree and runs the suite that has
 # to notice. Prints TAP: a mutation that turns its test red is ok, one that survives is not. The
 # unchanged tree is run first.
-# usage: run.sh [--full] [NAME]...   only these mutations; those of mutations-full too
+# usage: run.sh [--full] [--share I/N] [NAME]...
+#   --full       those of mutations-full too
+#   --share I/N  every N-th only, from the I-th on, so that N runs side by side do all
+#   NAME         only these
 
 # Functions that are called by the name of a parameter look unreachable.
 # shellcheck disable=SC2317
@@ -11,8 +14,7 @@ set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-work=$top/build/mutants
-tree=$work/tree
+share=1 shares=1
 make=(make --no-print-directory -s "-j$(nproc)")
 lists=("$here/mutations")
 number=0 failed=0
@@ -56,12 +58,20 @@ on_board() {
 	cat "$work/vm/$suite.tap"
 }
 
-# suite host|guest|vendor|debug SUITE: builds it in the copy and runs it.
+# on_host PROGRAM
+on_host() {
+	"${make[@]}" ARCH=host "$1" && "$1"
+}
+
+# suite WHERE SUITE: builds it in the copy and runs it.
 suite() {
 	cd "$tree" || return
 	case $1 in
-	host) "${make[@]}" ARCH=host "build/host/selftests/san/$2" && "build/host/selftests/san/$2" ;;
+	host) on_host "build/host/selftests/san/$2" ;;
+	unit) on_host "build/host/lib/tests/$2" ;;
+	check) "selftests/check/$2.sh" ;;
 	guest) on_board stock "$2" ;;
+	evict) on_board stock "$2" --cache evict ;;
 	vendor) on_board stock "$2" --binding vendor ;;
 	debug) on_board debug "$2" ;;
 	esac
@@ -103,9 +113,16 @@ mutate() {
 	esac
 }
 
+# wanted INDEX NAME ASKED...: whether it is in this run's share, and was asked for if any was.
+wanted() {
+	local index=$1 name=$2
+	shift 2
+	((index % shares == share % shares)) && [[ $# = 0 || " $* " == *" $name "* ]]
+}
+
 # Calls @1 with NAME FILE WHERE SUITE TEST FROM TO of each mutation that was asked for.
 each_mutation() {
-	local callback=$1 line name='' file where suite_name test from to
+	local callback=$1 index=0 line name='' file where suite_name test from to
 	shift
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in
@@ -116,7 +133,9 @@ each_mutation() {
 		-*) from+=${line#-}$'\n' ;;
 		+*) to+=${line#+}$'\n' ;;
 		"")
-			[ -z "$name" ] || [[ $# -gt 0 && " $* " != *" $name "* ]] ||
+			[ -n "$name" ] || continue
+			index=$((index + 1))
+			! wanted $index "$name" "$@" ||
 				"$callback" "$name" "$file" "$where" "$suite_name" "$test" "$from" "$to"
 			name=''
 			;;
@@ -146,10 +165,19 @@ baseline() {
 	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"
 }
 
-if [ "${1:-}" = --full ]; then
+while [ $# -gt 0 ]; do
+	case $1 in
+	--full) lists+=("$here/mutations-full") ;;
+	--share)
+		share=${2%/*} shares=${2#*/}
+		shift
+		;;
+	*) break ;;
+	esac
 	shift
-	lists+=("$here/mutations-full")
-fi
+done
+work=$top/build/mutants-$share
+tree=$work/tree
 rm -rf "$work"
 each_mutation need "$@"
 [ ${#needed[@]} -gt 0 ] || { echo "run.sh: no mutation of that name" >&2; exit 2; }
