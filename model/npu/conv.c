@@ -79,19 +79,9 @@ static const struct npu_operands *find_operands(const struct npu_regs *regs)
 	return NULL;
 }
 
-static bool is_int4(const struct npu_conv *conv)
-{
-	return conv->operands->precision == ORK_PRECISION_INT4;
-}
-
 static uint64_t memory_bytes(const struct npu_conv *conv, uint64_t elements)
 {
 	return elements * conv->operands->bits / 8;
-}
-
-static uint32_t atom_channels(const struct npu_conv *conv)
-{
-	return ORK_ATOM_BYTES * 8 / conv->operands->bits;
 }
 
 static uint32_t positions(const struct npu_conv *conv)
@@ -163,7 +153,7 @@ static bool sizes_are_whole(const struct npu_conv *conv)
 {
 	return conv->width && conv->height && conv->channels && conv->channels % CHANNEL_TILE == 0 &&
 	       conv->kernel_width && conv->kernel_height &&
-	       (!is_int4(conv) || conv->kernel_width * conv->kernel_height == 1) &&
+	       (!npu_conv_is(conv, ORK_PRECISION_INT4) || conv->kernel_width * conv->kernel_height == 1) &&
 	       conv->kernels && conv->kernels % conv->operands->kernels == 0 && conv->stride_x &&
 	       conv->stride_y && (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
 }
@@ -191,11 +181,6 @@ static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu
 	return NPU_OK;
 }
 
-static uint32_t channel_step(const struct npu_conv *conv)
-{
-	return (conv->group_lines ? 4 * conv->width : conv->width) + conv->surface;
-}
-
 /*
  * Of an int4 batch the rows are the first lines of groups of four, and the other three lines, an
  * atom further each, are of no use. So read the programs of ork-driver facts 3.4 by the addresses of
@@ -204,7 +189,7 @@ static uint32_t channel_step(const struct npu_conv *conv)
  */
 static bool is_batch(const struct npu_conv *conv)
 {
-	return is_int4(conv) && conv->group_lines && conv->width == 1 && channel_step(conv) == 1;
+	return npu_conv_is(conv, ORK_PRECISION_INT4) && conv->group_lines && conv->width == 1 && npu_feature_step(conv) == 1;
 }
 
 /*
@@ -272,186 +257,6 @@ uint64_t npu_conv_macs(const struct npu_conv *conv)
 	return (uint64_t)conv->out_width * conv->out_height * conv->kernels * positions(conv);
 }
 
-/* --- activations ------------------------------------------------------------------------------ */
-
-struct atom {
-	uint32_t x, y, channel;	/* the last one in atoms */
-	uint32_t iova;
-};
-
-static uint32_t feature_atoms(const struct npu_conv *conv)
-{
-	return conv->width * conv->height * (conv->channels / atom_channels(conv));
-}
-
-/* Atom @i in the order in which atoms are likeliest to touch in memory; its address by vendor facts 3.6. */
-static struct atom feature_atom(const struct npu_conv *conv, uint32_t i)
-{
-	uint32_t per_pixel = conv->channels / atom_channels(conv), pixels = conv->width * conv->height;
-	bool by_pixel = channel_step(conv) == 1;
-	uint32_t pixel = by_pixel ? i / per_pixel : i % pixels;
-	struct atom atom = {
-		.x = pixel % conv->width,
-		.y = pixel / conv->width,
-		.channel = by_pixel ? i % per_pixel : i / pixels,
-	};
-	uint32_t at = atom.x + atom.channel * channel_step(conv);
-
-	if (conv->group_lines)
-		at += atom.y / 4 * conv->line + atom.y % 4 * conv->width;
-	else
-		at += atom.y * conv->line;
-	atom.iova = conv->feature + ORK_ATOM_BYTES * at;
-	return atom;
-}
-
-/* Addresses of the first byte and of the last atom of the activations. */
-struct span {
-	uint32_t first, last;
-};
-
-static struct span feature_span(const struct npu_conv *conv)
-{
-	struct span span = { UINT32_MAX, 0 };
-
-	for (uint32_t i = 0; i < feature_atoms(conv); i++) {
-		uint32_t iova = feature_atom(conv, i).iova;
-
-		span.first = iova < span.first ? iova : span.first;
-		span.last = iova > span.last ? iova : span.last;
-	}
-	return span;
-}
-
-static void cover(struct npu_cbuf *cbuf, struct span span, uint32_t iova, uint32_t len)
-{
-	uint32_t atom = (iova - span.first) / ORK_ATOM_BYTES;
-
-	for (uint32_t end = atom + len / ORK_ATOM_BYTES; atom < end; atom++)
-		cbuf->covered[atom / 64] |= UINT64_C(1) << atom % 64;
-}
-
-static bool is_covered(const struct npu_cbuf *cbuf, struct span span, uint64_t iova)
-{
-	uint64_t atom = (iova - span.first) / ORK_ATOM_BYTES;
-
-	return cbuf->covered[atom / 64] >> atom % 64 & 1;
-}
-
-static uint64_t window_end(struct span span)
-{
-	uint64_t bytes = (uint64_t)span.last - span.first + ORK_ATOM_BYTES;
-	uint64_t end = span.first + (bytes + ORK_CBUF_BANK_BYTES - 1) / ORK_CBUF_BANK_BYTES * ORK_CBUF_BANK_BYTES;
-
-	return end < UINT64_C(1) << 32 ? end : UINT64_C(1) << 32;
-}
-
-static void clear_cover(struct npu_cbuf *cbuf, struct span span)
-{
-	uint64_t words = (window_end(span) - span.first) / NPU_COVER_WORD_BYTES + 1;
-
-	memset(cbuf->covered, 0, words * sizeof(cbuf->covered[0]));
-}
-
-/*
- * Which nibble comes first does not show, as long as features and weights agree: one project has
- * the low one first (ork-driver facts 4.1 and 4.2, and so it is here), another the high one.
- */
-static void unpack_int4(const unsigned char *from, uint32_t count, int8_t *to)
-{
-	for (uint32_t i = 0; i < count; i += 2, from++) {
-		to[i] = (int8_t)(*from << 4) >> 4;
-		to[i + 1] = (int8_t)*from >> 4;
-	}
-}
-
-static void unpack_atom(const struct npu_conv *conv, struct npu_cbuf *cbuf, struct atom atom, const unsigned char *from)
-{
-	size_t at = (size_t)(atom.y * conv->width + atom.x) * conv->channels + atom.channel * atom_channels(conv);
-
-	if (is_int4(conv)) {
-		unpack_int4(from, atom_channels(conv), (int8_t *)cbuf->feature + at);
-	} else if (conv->operands->precision == ORK_PRECISION_INT8) {
-		int16_t *to = (int16_t *)cbuf->feature + at;
-
-		for (uint32_t i = 0; i < atom_channels(conv); i++)
-			to[i] = (int8_t)from[i];
-	} else {
-		float *to = (float *)cbuf->feature + at;
-		uint16_t half[ORK_ATOM_BYTES / sizeof(uint16_t)];
-
-		memcpy(half, from, sizeof(half));
-		for (uint32_t i = 0; i < atom_channels(conv); i++)
-			to[i] = npu_half_to_float(half[i]);
-	}
-}
-
-/* Bytes from atom @i on that lie in one piece, up to the end of a page. */
-static uint32_t burst_bytes(const struct npu_conv *conv, uint32_t i, uint32_t page)
-{
-	uint32_t first = feature_atom(conv, i).iova, room = page - first % page, len = ORK_ATOM_BYTES;
-
-	while (len < room && i + len / ORK_ATOM_BYTES < feature_atoms(conv) &&
-	       feature_atom(conv, i + len / ORK_ATOM_BYTES).iova == first + len)
-		len += ORK_ATOM_BYTES;
-	return len;
-}
-
-/* Stale lines among the activations; -1 if an access failed. */
-static int fetch_feature(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf, struct span span)
-{
-	unsigned char burst[4096];
-	int stale = 0, lines;
-	uint32_t len;
-
-	for (uint32_t i = 0; i < feature_atoms(conv); i += len / ORK_ATOM_BYTES) {
-		uint32_t iova = feature_atom(conv, i).iova;
-
-		len = burst_bytes(conv, i, sizeof(burst));
-		lines = npu_dma_read(dma, NPU_BLOCK_FEATURE, iova, burst, len);
-		if (lines < 0)
-			return -1;
-		stale += lines;
-		cover(cbuf, span, iova, len);
-		for (uint32_t at = 0; at < len; at += ORK_ATOM_BYTES)
-			unpack_atom(conv, cbuf, feature_atom(conv, i + at / ORK_ATOM_BYTES), burst + at);
-	}
-	return stale;
-}
-
-/* Stale lines in the rest of the window, see enum npu_window_mode. */
-static int fetch_window(struct npu_dma *dma, const struct npu_cbuf *cbuf, struct span span)
-{
-	unsigned char burst[4096];
-	uint64_t end = window_end(span), next;
-	int stale = 0, lines;
-
-	for (uint64_t at = span.first; at < end; at = next) {
-		bool covered = is_covered(cbuf, span, at);
-
-		next = at + ORK_ATOM_BYTES;
-		while (next < end && next % sizeof(burst) && is_covered(cbuf, span, next) == covered)
-			next += ORK_ATOM_BYTES;
-		if (covered)
-			continue;
-		lines = npu_dma_read(dma, NPU_BLOCK_WINDOW, at, burst, next - at);
-		if (lines < 0)
-			break;
-		stale += lines;
-	}
-	return stale;
-}
-
-static int fetch_activations(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf)
-{
-	struct span span = feature_span(conv);
-	int stale;
-
-	clear_cover(cbuf, span);
-	stale = fetch_feature(conv, dma, cbuf, span);
-	return stale < 0 ? -1 : stale + fetch_window(dma, cbuf, span);
-}
-
 /* --- weights ---------------------------------------------------------------------------------- */
 
 WIDEST static void unpack_fp16(const uint16_t *from, float *to)
@@ -476,7 +281,7 @@ static void unpack_int8(const int8_t *from, uint32_t depth, int16_t *to)
 static void unpack_int4_tile(const unsigned char *from, uint32_t depth, int8_t *to)
 {
 	for (uint32_t kernel = 0; kernel < INT4_KERNELS; kernel++, from += CHANNEL_TILE / 2)
-		unpack_int4(from, CHANNEL_TILE, to + kernel * depth);
+		npu_unpack_int4(from, CHANNEL_TILE, to + kernel * depth);
 }
 
 /* In memory: [channel tile][position of the kernel][kernel of the group][channel of the tile]. */
@@ -485,10 +290,10 @@ static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, con
 	uint32_t depth = positions(conv), kernels = conv->operands->kernels;
 
 	for (uint32_t base = 0; base < depth; base += CHANNEL_TILE)
-		if (is_int4(conv))
+		if (npu_conv_is(conv, ORK_PRECISION_INT4))
 			unpack_int4_tile((const unsigned char *)from + base * kernels / 2, depth,
 					 (int8_t *)cbuf->group + base);
-		else if (conv->operands->precision == ORK_PRECISION_INT8)
+		else if (npu_conv_is(conv, ORK_PRECISION_INT8))
 			unpack_int8((const int8_t *)from + base * kernels, depth, (int16_t *)cbuf->group + base);
 		else
 			unpack_fp16((const uint16_t *)from + base * kernels, (float *)cbuf->group + base * kernels);
@@ -654,9 +459,9 @@ static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, co
 		for (uint32_t i = 0; i < NPU_PASS_PIXELS; i++)
 			rows[i] = pixel + i < tile->pixels ?
 				  gather(conv, cbuf, tile->first + pixel + i, i) : rows[i - 1];
-		if (is_int4(conv))
+		if (npu_conv_is(conv, ORK_PRECISION_INT4))
 			multiply_int4(rows, cbuf->group, positions(conv), sums);
-		else if (conv->operands->precision == ORK_PRECISION_INT8)
+		else if (npu_conv_is(conv, ORK_PRECISION_INT8))
 			multiply_int8(rows, cbuf->group, positions(conv), sums);
 		else
 			multiply_fp16(rows, cbuf->group, positions(conv), sums);
@@ -667,7 +472,7 @@ bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, 
 		  struct npu_cbuf *cbuf, bool spoil)
 {
 	uint32_t pixels = conv->out_width * conv->out_height;
-	int stale = fetch_activations(conv, dma, cbuf);
+	int stale = npu_feature_fetch(conv, dma, cbuf);
 	uint8_t flip = spoil && stale > 0 ? 0xff : 0;
 
 	if (stale < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the parts of one core: the program controller (core.c), its way to memory (dma.c), the
- * convolution pipeline (conv.c: CNA and CORE) and the output stages (dpu.c).
+ * convolution pipeline (feature.c and conv.c: CNA and CORE) and the output stages (dpu.c).
  *
  * A program is first planned: its registers are checked and turned into a struct npu_conv and a
  * struct npu_output, or into the reason why a board would not finish it. Only then does it touch
@@ -143,6 +143,28 @@ struct npu_conv {
 	uint32_t banks, data_banks, weight_banks;	/* all bank fields, and each */
 	bool reuse_weights;
 };
+
+static inline bool npu_conv_is(const struct npu_conv *conv, uint32_t precision)
+{
+	return conv->operands->precision == precision;
+}
+
+/*
+ * Which nibble comes first does not show, as long as features and weights agree: one project has
+ * the low one first (ork-driver facts 4.1 and 4.2, and so it is here), another the high one.
+ */
+static inline void npu_unpack_int4(const unsigned char *from, uint32_t count, int8_t *to)
+{
+	for (uint32_t i = 0; i < count; i += 2, from++) {
+		to[i] = (int8_t)(*from << 4) >> 4;
+		to[i + 1] = (int8_t)*from >> 4;
+	}
+}
+
+/* Atoms from one channel atom of a pixel to its next. */
+uint32_t npu_feature_step(const struct npu_conv *conv);
+/* Fills @cbuf's features. Stale lines among the activations and in their window; -1 if an access failed. */
+int npu_feature_fetch(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf);
 
 enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *cbuf, uint32_t dma_base,
 			    struct npu_conv *conv);
