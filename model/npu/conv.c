@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * CNA and CORE: direct convolution, of which a matrix product is the case with 1x1 kernels, rows as
- * pixels and K as channels. Sums of fp16 are added in fp32 in the order of the weights in memory
- * (for 1x1 kernels: ascending channels), 32 at a time, so they depend on neither tiling nor core. A
- * product of two fp16 is exact in fp32.
+ * CNA and CORE: convolution, of which a matrix product is the case with 1x1 kernels, rows as pixels
+ * and K as channels; depthwise products are depthwise.c's. Sums of fp16 are added in fp32 in the
+ * order of the weights in memory (for 1x1 kernels: ascending channels), 32 at a time, so they depend
+ * on neither tiling nor core. A product of two fp16 is exact in fp32.
  *
  * Built with -ffp-contract=off; expects the default floating-point environment of C.
  */
@@ -21,6 +21,18 @@
 #define FP16_KERNELS	NPU_MIN_TILE_KERNELS
 #define INT8_KERNELS	32u
 #define INT4_KERNELS	NPU_MAX_TILE_KERNELS
+
+/* Codes of CONV_MODE and ARGB_IN. */
+#define DIRECT		0u
+#define DEPTHWISE	3u
+#define ONE_CHANNEL	8u
+
+/*
+ * Channels of a depthwise group (vendor facts 3.7 and 4.7). And what the channels of an int8 input
+ * come in: weights of a rest of at most sixteen are packed as narrow (4.7).
+ */
+#define DEPTHWISE_CHANNELS	NPU_MAX_TILE_KERNELS
+#define INT8_CHANNELS		16u
 
 /*
  * The loops that all time goes into, for the widest vectors of the machine. No sum is spread over
@@ -45,8 +57,7 @@ static const struct npu_operands operands[] = {
 
 /* Anything else in these bits is a mode that the model does not know; on a board it may work, or hang. */
 static const struct npu_rule rules[] = {
-	{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_NONALIGN_DMA | ORK_CNA_CONV_CON1_DECONV | ORK_CNA_CONV_CON1_ARGB_IN |
-	  ORK_CNA_CONV_CON1_CONV_MODE, 0 },
+	{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_DECONV, 0 },
 	{ ORK_CNA_CONV_CON2, ORK_CNA_CONV_CON2_KERNEL_GROUP | ORK_CNA_CONV_CON2_CSC_WO_EN |
 	  ORK_CNA_CONV_CON2_CSC_DO_EN | ORK_CNA_CONV_CON2_CMD_FIFO_SRST, 0 },
 	{ ORK_CNA_CONV_CON3, ORK_CNA_CONV_CON3_NN_MODE | ORK_CNA_CONV_CON3_ATROUS_Y_DILATION |
@@ -54,14 +65,32 @@ static const struct npu_rule rules[] = {
 	  ORK_CNA_CONV_CON3_DECONV_X_STRIDE, 0 },
 	{ ORK_CNA_DATA_SIZE3, ORK_CNA_DATA_SIZE3_SURF_MODE, 0 },
 	{ ORK_CNA_CBUF_CON0, ORK_CNA_CBUF_CON0_DATA_REUSE | ORK_CNA_CBUF_CON0_FC_DATA_BANK, 0 },
-	{ ORK_CNA_CVT_CON0, ORK_CNA_CVT_CON0_CVT_BYPASS, ORK_CNA_CVT_CON0_CVT_BYPASS },
 	{ ORK_CNA_FC_CON0, ORK_CNA_FC_CON0_FC_SKIP_EN, 0 },
 	{ ORK_CNA_FC_CON1, ORK_CNA_FC_CON1_DATA_OFFSET, 0 },
 	{ ORK_CNA_FC_CON2, ORK_CNA_FC_CON2_WEIGHT_OFFSET, 0 },
 	{ ORK_CNA_DCOMP_CTRL, ORK_CNA_DCOMP_CTRL_WT_DEC_BYPASS | ORK_CNA_DCOMP_CTRL_DECOMP_CONTROL, 0 },
-	{ ORK_CNA_PAD_CON1, 0xffffffff, 0 },
-	{ ORK_CORE_MISC_CFG, ORK_CORE_MISC_CFG_DW_EN, 0 },
-	{ ORK_CORE_CLIP_TRUNCATE, ORK_CORE_CLIP_TRUNCATE_CLIP_TRUNCATE, 0 },
+};
+
+/* Of inputs in channels: atoms, not to be converted. */
+static const struct npu_rule channels_rules[] = {
+	{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_NONALIGN_DMA | ORK_CNA_CONV_CON1_ARGB_IN, 0 },
+	{ ORK_CNA_CVT_CON0, ORK_CNA_CVT_CON0_CVT_BYPASS, ORK_CNA_CVT_CON0_CVT_BYPASS },
+};
+
+/*
+ * Of inputs of one unsigned byte a pixel. The converter adds its offset last (CVT_TYPE), rounds in
+ * the one way that programs have, and is on in all lanes.
+ */
+static const struct npu_rule pixels_rules[] = {
+	{ ORK_CNA_CONV_CON1, ORK_CNA_CONV_CON1_NONALIGN_DMA | ORK_CNA_CONV_CON1_GROUP_LINE_OFF |
+	  ORK_CNA_CONV_CON1_ARGB_IN | ORK_CNA_CONV_CON1_CONV_MODE,
+	  ORK_CNA_CONV_CON1_NONALIGN_DMA | ORK_CNA_CONV_CON1_GROUP_LINE_OFF | ONE_CHANNEL << 12 | DIRECT },
+	{ ORK_CNA_DATA_SIZE1, 0xffffffff, ORK_ATOM_BYTES },		/* CHANNEL_REAL is stored minus one */
+	{ ORK_CNA_CVT_CON0, ORK_CNA_CVT_CON0_CVT_BYPASS | ORK_CNA_CVT_CON0_CVT_TYPE | ORK_CNA_CVT_CON0_ROUND_TYPE |
+	  ORK_CNA_CVT_CON0_DATA_SIGN, 0 },
+	/* A scale of 0x8000 and more may be negative: not known, and no program has one. */
+	{ ORK_CNA_CVT_CON1, 0x80000000, 0 },
+	{ ORK_CNA_CVT_CON5, 0xffffffff, 0xffff },
 };
 
 /* --- plan ------------------------------------------------------------------------------------- */
@@ -89,14 +118,53 @@ static uint32_t positions(const struct npu_conv *conv)
 	return conv->channels * conv->kernel_width * conv->kernel_height;
 }
 
-static uint64_t group_bytes(const struct npu_conv *conv)
+static uint32_t groups(const struct npu_conv *conv)
 {
-	return memory_bytes(conv, (uint64_t)positions(conv) * conv->operands->kernels);
+	return conv->out_channels / conv->group_kernels;
+}
+
+/* Kernels, or depthwise channels, that there are weights for: in the last group maybe not all. */
+static uint32_t present_kernels(const struct npu_conv *conv, uint32_t group)
+{
+	uint32_t rest = (conv->depthwise ? conv->channels : conv->kernels) - group * conv->group_kernels;
+
+	return rest < conv->group_kernels ? rest : conv->group_kernels;
+}
+
+/* Of @kernels kernels, or depthwise channels. */
+static uint64_t kernel_bytes(const struct npu_conv *conv, uint32_t kernels)
+{
+	uint32_t each = conv->depthwise ? conv->kernel_width * conv->kernel_height : positions(conv);
+
+	return memory_bytes(conv, (uint64_t)each * kernels);
 }
 
 static uint64_t weight_bytes(const struct npu_conv *conv)
 {
 	return memory_bytes(conv, (uint64_t)positions(conv) * conv->kernels);
+}
+
+static uint32_t round_up(uint32_t value, uint32_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* Of what the operands do not show in their type: how they are laid out, and into how many groups. */
+static void read_groups(const struct npu_regs *regs, struct npu_conv *conv)
+{
+	conv->depthwise = NPU_FIELD(regs, CNA_CONV_CON1, CONV_MODE) == DEPTHWISE;
+	conv->group_kernels = conv->depthwise ? DEPTHWISE_CHANNELS : conv->operands->kernels;
+	conv->out_channels = round_up(conv->depthwise ? conv->channels : conv->kernels, conv->group_kernels);
+}
+
+static void read_pixels(const struct npu_regs *regs, struct npu_conv *conv)
+{
+	conv->pixels = NPU_FIELD(regs, CNA_CONV_CON1, NONALIGN_DMA);
+	conv->converter = (struct npu_pixel_converter) {
+		.scale = NPU_FIELD(regs, CNA_CVT_CON1, CVT_SCALE0),
+		.shift = NPU_FIELD(regs, CNA_CVT_CON0, CVT_TRUNCATE_0),
+		.offset = (int16_t)NPU_FIELD(regs, CNA_CVT_CON1, CVT_OFFSET0),
+	};
 }
 
 static void read_geometry(const struct npu_regs *regs, uint32_t dma_base, struct npu_conv *conv)
@@ -129,33 +197,106 @@ static void read_geometry(const struct npu_regs *regs, uint32_t dma_base, struct
 		.data_banks = NPU_FIELD(regs, CNA_CBUF_CON0, DATA_BANK),
 		.weight_banks = NPU_FIELD(regs, CNA_CBUF_CON0, WEIGHT_BANK),
 		.reuse_weights = NPU_FIELD(regs, CNA_CBUF_CON0, WEIGHT_REUSE),
+		.pad = (int8_t)npu_reg(regs, ORK_CNA_PAD_CON1),
+		.sums_features = NPU_FIELD(regs, CORE_MISC_CFG, QD_EN),
 	};
+	read_pixels(regs, conv);
+	if (conv->operands)
+		read_groups(regs, conv);
+}
+
+/*
+ * The pad value is one int8 for all channels. Programs write it sign-extended, or twice as an int16
+ * that is (vendor facts 4.6: 0xffffff80 and 0xffff8080, 0x0b and 0x0b0b); what two different bytes
+ * would do is not known.
+ */
+static bool pad_is_known(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	uint32_t value = npu_reg(regs, ORK_CNA_PAD_CON1);
+	int16_t twice = (value & 0xff) << 8 | (value & 0xff);
+
+	if (!npu_conv_is(conv, ORK_PRECISION_INT8))
+		return !value;
+	return value == (uint32_t)conv->pad || value == (uint32_t)twice;
+}
+
+/* One pixel lies in one lane of four, which one is not known: all convert alike. */
+static bool lanes_agree(const struct npu_regs *regs)
+{
+	uint32_t lane = npu_reg(regs, ORK_CNA_CVT_CON1), shift = NPU_FIELD(regs, CNA_CVT_CON0, CVT_TRUNCATE_0);
+
+	return npu_reg(regs, ORK_CNA_CVT_CON2) == lane && npu_reg(regs, ORK_CNA_CVT_CON3) == lane &&
+	       npu_reg(regs, ORK_CNA_CVT_CON4) == lane && NPU_FIELD(regs, CNA_CVT_CON0, CVT_TRUNCATE_1) == shift &&
+	       NPU_FIELD(regs, CNA_CVT_CON0, CVT_TRUNCATE_2) == shift &&
+	       NPU_FIELD(regs, CNA_CVT_CON0, CVT_TRUNCATE_3) == shift;
+}
+
+/* Depthwise kernels and inputs in pixels are known of int8. */
+static bool modes_are_known(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	uint32_t mode = NPU_FIELD(regs, CNA_CONV_CON1, CONV_MODE);
+
+	if ((mode != DIRECT && mode != DEPTHWISE) || NPU_FIELD(regs, CORE_MISC_CFG, DW_EN) != conv->depthwise)
+		return false;
+	if ((conv->depthwise || conv->pixels) && !npu_conv_is(conv, ORK_PRECISION_INT8))
+		return false;
+	if (conv->pixels)
+		return npu_rules_hold(regs, pixels_rules, NPU_ARRAY_SIZE(pixels_rules)) && lanes_agree(regs);
+	return npu_rules_hold(regs, channels_rules, NPU_ARRAY_SIZE(channels_rules));
+}
+
+/*
+ * A line in pixels is stored wider than it is where it has less than sixteen (vendor facts 4.4 and
+ * 5.5). What is stored is computed with.
+ */
+static bool width_agrees(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	uint32_t width = NPU_FIELD(regs, CNA_FC_DATA_SIZE0, DMA_WIDTH);
+
+	return conv->pixels ? width && width <= conv->width : width == conv->width;
 }
 
 /* Sizes that several registers state must agree, or one block would wait for another for ever. */
 static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv)
 {
-	return NPU_FIELD(regs, CNA_FC_DATA_SIZE0, DMA_WIDTH) == conv->width &&
+	return width_agrees(regs, conv) &&
 	       NPU_FIELD(regs, CNA_FC_DATA_SIZE0, DMA_HEIGHT) == conv->height &&
 	       NPU_FIELD(regs, CNA_FC_DATA_SIZE1, DMA_CHANNEL) == conv->channels &&
 	       NPU_FIELD(regs, CNA_DATA_SIZE2, DATAOUT_WIDTH) == conv->out_width &&
 	       NPU_FIELD(regs, CNA_DATA_SIZE3, DATAOUT_ATOMICS) == conv->out_width * conv->out_height &&
-	       NPU_FIELD(regs, CORE_DATAOUT_SIZE_1, DATAOUT_CHANNEL) + 1 == conv->kernels &&
+	       NPU_FIELD(regs, CORE_DATAOUT_SIZE_1, DATAOUT_CHANNEL) + 1 == conv->out_channels &&
 	       NPU_FIELD(regs, CNA_WEIGHT_SIZE1, WEIGHT_BYTES_PER_KERNEL) == memory_bytes(conv, positions(conv)) &&
 	       npu_reg(regs, ORK_CNA_WEIGHT_SIZE0) == weight_bytes(conv);
 }
 
 /*
- * Layouts of parts of a channel tile or of a kernel group are not settled (vendor facts 4.7 and 5.3
- * differ); those of int4 are known for 1x1 kernels alone.
+ * Layouts of parts of a channel tile or of a kernel group are known of int8 (vendor facts 4.7), of
+ * kernels in pairs; those of int4 are known for 1x1 kernels alone.
  */
+static bool channels_are_whole(const struct npu_conv *conv)
+{
+	if (conv->depthwise)
+		return conv->channels % INT8_CHANNELS == 0 && conv->kernels == 1;
+	if (npu_conv_is(conv, ORK_PRECISION_INT8))
+		return conv->channels % INT8_CHANNELS == 0 && conv->kernels % 2 == 0;
+	return conv->channels % CHANNEL_TILE == 0 && conv->kernels % conv->group_kernels == 0;
+}
+
 static bool sizes_are_whole(const struct npu_conv *conv)
 {
-	return conv->width && conv->height && conv->channels && conv->channels % CHANNEL_TILE == 0 &&
-	       conv->kernel_width && conv->kernel_height &&
+	return conv->width && conv->height && conv->channels && conv->kernel_width && conv->kernel_height &&
+	       conv->kernels && channels_are_whole(conv) &&
 	       (!npu_conv_is(conv, ORK_PRECISION_INT4) || conv->kernel_width * conv->kernel_height == 1) &&
-	       conv->kernels && conv->kernels % conv->operands->kernels == 0 && conv->stride_x &&
-	       conv->stride_y && (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
+	       conv->out_channels <= NPU_MAX_KERNELS && conv->stride_x && conv->stride_y &&
+	       (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
+}
+
+/* Lines in pixels may lie anywhere, but not beyond the last address. */
+static bool lines_are_addressable(const struct npu_conv *conv)
+{
+	uint64_t last = (uint64_t)conv->feature + (uint64_t)(conv->height - 1) * conv->line + conv->width - 1;
+
+	return !conv->pixels || last <= UINT32_MAX;
 }
 
 /* Padding right and below is what the output's size implies, but no output lies in padding alone. */
@@ -168,10 +309,15 @@ static bool output_meets_input(const struct npu_conv *conv)
 
 static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu_cbuf *cbuf)
 {
-	uint64_t room = conv->weight_banks * ORK_CBUF_BANK_BYTES, need = group_bytes(conv);
+	uint64_t room = conv->weight_banks * ORK_CBUF_BANK_BYTES;
+	uint64_t need = conv->depthwise ? weight_bytes(conv) : kernel_bytes(conv, present_kernels(conv, 0));
 
-	/* ork-driver facts 3.9: the weight law, and its narrow case. */
-	if (need > room)
+	/*
+	 * ork-driver facts 3.9: the weight law, and its narrow case. Depthwise weights are one kernel
+	 * to the registers, so all of them must fit. And a kernel that would not if its group were
+	 * whole is not known to run.
+	 */
+	if (need > room || kernel_bytes(conv, conv->group_kernels) > NPU_CBUF_SHARE)
 		return NPU_HANG_WEIGHT_BANKS;
 	if (need == room && conv->kernels <= conv->operands->narrow)
 		return NPU_HANG_WEIGHT_BANKS;
@@ -189,7 +335,8 @@ static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu
  */
 static bool is_batch(const struct npu_conv *conv)
 {
-	return npu_conv_is(conv, ORK_PRECISION_INT4) && conv->group_lines && conv->width == 1 && npu_feature_step(conv) == 1;
+	return npu_conv_is(conv, ORK_PRECISION_INT4) && conv->group_lines && conv->width == 1 &&
+	       npu_feature_step(conv) == 1;
 }
 
 /*
@@ -224,12 +371,18 @@ static uint32_t batch_rows(uint32_t channels)
 /*
  * DATA_ENTRIES is the room for one row in the buffer; ork-driver facts 3.9: the data law. A bank has
  * 32 KiB for int4 too: what that project calls one weight bank of 65,536 bytes (C28) is two.
+ *
+ * Of inputs in pixels DATA_ENTRIES is the number of pixels (vendor facts 4.4 and 5.5), which does not
+ * even fit its field in programs that are made in parts: it is not looked at. They take an atom each,
+ * as the bank split of 4.5 has it.
  */
 static enum npu_hang check_data(const struct npu_regs *regs, const struct npu_conv *conv)
 {
 	uint64_t row = (uint64_t)NPU_FIELD(regs, CNA_CBUF_CON1, DATA_ENTRIES) * ORK_CBUF_ENTRY_BYTES;
 	uint64_t need = memory_bytes(conv, (uint64_t)conv->width * conv->channels);
 
+	if (conv->pixels)
+		row = need;
 	if (row < need || row * buffered_lines(conv) > conv->data_banks * ORK_CBUF_BANK_BYTES)
 		return NPU_HANG_DATA_BANKS;
 	if (is_batch(conv) && (conv->height + 3) / 4 > batch_rows(conv->channels))
@@ -243,8 +396,9 @@ enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *
 	enum npu_hang hang;
 
 	read_geometry(regs, dma_base, conv);
-	if (!conv->operands || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !sizes_are_whole(conv) ||
-	    !sizes_agree(regs, conv) || !output_meets_input(conv))
+	if (!conv->operands || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !modes_are_known(regs, conv) ||
+	    !pad_is_known(regs, conv) || !sizes_are_whole(conv) || !sizes_agree(regs, conv) ||
+	    !output_meets_input(conv) || !lines_are_addressable(conv))
 		return NPU_HANG_UNSUPPORTED;
 	if (!conv->data_banks || !conv->weight_banks || conv->data_banks + conv->weight_banks > ORK_CBUF_BANKS)
 		return NPU_HANG_BANKS;
@@ -271,11 +425,32 @@ WIDEST static void unpack_fp16(const uint16_t *from, float *to)
 			to[i * FP16_KERNELS + kernel] = rows[kernel][i];
 }
 
-static void unpack_int8(const int8_t *from, uint32_t depth, int16_t *to)
+static inline void unpack_int8(const int8_t *from, uint32_t kernels, uint32_t channels, uint32_t depth, int16_t *to)
 {
-	for (uint32_t kernel = 0; kernel < INT8_KERNELS; kernel++)
-		for (uint32_t i = 0; i < CHANNEL_TILE; i++)
-			to[kernel * depth + i] = from[kernel * CHANNEL_TILE + i];
+	for (uint32_t kernel = 0; kernel < kernels; kernel++)
+		for (uint32_t i = 0; i < channels; i++)
+			to[kernel * depth + i] = from[kernel * channels + i];
+}
+
+/*
+ * The last channel tile may have sixteen channels; the tiles before it are whole. Kernels that the
+ * group lacks are zeros.
+ */
+static void unpack_group_int8(const struct npu_conv *conv, struct npu_cbuf *cbuf, const int8_t *from, uint32_t kernels)
+{
+	uint32_t depth = positions(conv), area = conv->kernel_width * conv->kernel_height, base = 0;
+	uint32_t whole = conv->channels / CHANNEL_TILE * CHANNEL_TILE * area;
+	int16_t *to = (int16_t *)cbuf->group;
+
+	/* By constants: products of few rows spend their time here. */
+	if (kernels == INT8_KERNELS)
+		for (; base < whole; base += CHANNEL_TILE)
+			unpack_int8(from + base * INT8_KERNELS, INT8_KERNELS, CHANNEL_TILE, depth, to + base);
+	for (; base < whole; base += CHANNEL_TILE)
+		unpack_int8(from + base * kernels, kernels, CHANNEL_TILE, depth, to + base);
+	for (; base < depth; base += INT8_CHANNELS)
+		unpack_int8(from + base * kernels, kernels, INT8_CHANNELS, depth, to + base);
+	memset(to + kernels * depth, 0, (INT8_KERNELS - kernels) * depth * sizeof(*to));
 }
 
 static void unpack_int4_tile(const unsigned char *from, uint32_t depth, int8_t *to)
@@ -285,16 +460,22 @@ static void unpack_int4_tile(const unsigned char *from, uint32_t depth, int8_t *
 }
 
 /* In memory: [channel tile][position of the kernel][kernel of the group][channel of the tile]. */
-static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, const void *from)
+static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, const void *from, uint32_t group)
 {
-	uint32_t depth = positions(conv), kernels = conv->operands->kernels;
+	uint32_t depth = positions(conv), kernels = conv->group_kernels;
 
+	if (conv->depthwise) {
+		npu_depthwise_unpack(conv, cbuf, from, present_kernels(conv, group));
+		return;
+	}
+	if (npu_conv_is(conv, ORK_PRECISION_INT8)) {
+		unpack_group_int8(conv, cbuf, from, present_kernels(conv, group));
+		return;
+	}
 	for (uint32_t base = 0; base < depth; base += CHANNEL_TILE)
 		if (npu_conv_is(conv, ORK_PRECISION_INT4))
 			unpack_int4_tile((const unsigned char *)from + base * kernels / 2, depth,
 					 (int8_t *)cbuf->group + base);
-		else if (npu_conv_is(conv, ORK_PRECISION_INT8))
-			unpack_int8((const int8_t *)from + base * kernels, depth, (int16_t *)cbuf->group + base);
 		else
 			unpack_fp16((const uint16_t *)from + base * kernels, (float *)cbuf->group + base * kernels);
 }
@@ -302,19 +483,20 @@ static void unpack_group(const struct npu_conv *conv, struct npu_cbuf *cbuf, con
 static bool load_group(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf, uint32_t group)
 {
 	bool whole = weight_bytes(conv) <= conv->weight_banks * ORK_CBUF_BANK_BYTES;
-	uint32_t len = group_bytes(conv);
-	unsigned char *raw = cbuf->weights + (whole ? group * len : 0);
+	uint32_t at = kernel_bytes(conv, group * conv->group_kernels);
+	uint32_t len = kernel_bytes(conv, present_kernels(conv, group));
+	unsigned char *raw = cbuf->weights + (whole ? at : 0);
 
 	if (!conv->reuse_weights) {
 		cbuf->kept_bytes = 0;
-		if (npu_dma_read(dma, NPU_BLOCK_WEIGHT, conv->weights + group * len, raw, len) < 0)
+		if (npu_dma_read(dma, NPU_BLOCK_WEIGHT, conv->weights + at, raw, len) < 0)
 			return false;
-		if (whole && (group + 1) * conv->operands->kernels == conv->kernels) {
+		if (whole && group + 1 == groups(conv)) {
 			cbuf->kept_bytes = weight_bytes(conv);
 			cbuf->kept_banks = conv->banks;
 		}
 	}
-	unpack_group(conv, cbuf, raw);
+	unpack_group(conv, cbuf, raw, group);
 	return true;
 }
 
@@ -416,49 +598,76 @@ static void multiply_int4(const void *const rows[NPU_PASS_PIXELS], const unsigne
 			*sums++ = saturating_dot(rows[pixel], kernels + kernel * depth, depth);
 }
 
-static bool inside(const struct npu_conv *conv, uint32_t x, uint32_t y)
+static void pad(const struct npu_conv *conv, void *to, size_t bytes)
 {
-	/* Left of and above the input they have wrapped to large numbers. */
-	return x < conv->width && y < conv->height;
+	int16_t *at = to;
+
+	if (!conv->pad) {
+		memset(to, 0, bytes);
+		return;
+	}
+	for (size_t i = 0; i < bytes / sizeof(*at); i++)
+		at[i] = conv->pad;
 }
 
 /* The activations that output pixel @pixel is made of, in the order of the weights. */
 static const void *gather(const struct npu_conv *conv, struct npu_cbuf *cbuf, uint32_t pixel, uint32_t slot)
 {
-	const size_t element = NPU_UNPACKED * conv->operands->bits / 8, tile = CHANNEL_TILE * element;
+	const size_t element = NPU_UNPACKED * conv->operands->bits / 8;
 	uint32_t x0 = pixel % conv->out_width * conv->stride_x - conv->pad_left;
 	uint32_t y0 = pixel / conv->out_width * conv->stride_y - conv->pad_top;
 	unsigned char *to = cbuf->patch[slot];
+	size_t tile;
 
 	if (conv->kernel_width * conv->kernel_height == 1)
 		return cbuf->feature + (size_t)(y0 * conv->width + x0) * conv->channels * element;
-	for (uint32_t channel = 0; channel < conv->channels; channel += CHANNEL_TILE)
+	for (uint32_t channel = 0; channel < conv->channels; channel += CHANNEL_TILE) {
+		tile = (conv->channels - channel < CHANNEL_TILE ? conv->channels - channel : CHANNEL_TILE) * element;
 		for (uint32_t y = y0; y != y0 + conv->kernel_height; y++)
 			for (uint32_t x = x0; x != x0 + conv->kernel_width; x++, to += tile) {
 				size_t at = ((size_t)(y * conv->width + x) * conv->channels + channel) * element;
 
-				if (inside(conv, x, y))
+				if (npu_conv_inside(conv, x, y))
 					memcpy(to, cbuf->feature + at, tile);
 				else
-					memset(to, 0, tile);
+					pad(conv, to, tile);
 			}
+	}
 	return cbuf->patch[slot];
+}
+
+/* For the OW stage. The weights of kernels that a group lacks are zeros, their sums of activations are not. */
+static void sum_features(const struct npu_conv *conv, const int16_t *row, int32_t *quantity)
+{
+	int32_t sum = 0;
+
+	for (uint32_t i = 0; i < positions(conv); i++)
+		sum += row[i];
+	for (uint32_t kernel = 0; kernel < conv->group_kernels; kernel++)
+		quantity[kernel] = sum;
 }
 
 /*
  * A pass over fewer pixels than NPU_PASS_PIXELS repeats its last one; the tile has room, as it
  * holds whole passes.
  */
-static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, const struct npu_tile *tile)
+static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, const struct npu_tile *tile,
+			  bool with_features)
 {
 	const void *rows[NPU_PASS_PIXELS];
 
+	if (conv->depthwise) {
+		npu_depthwise_multiply(conv, cbuf, tile);
+		return;
+	}
 	for (uint32_t pixel = 0; pixel < tile->pixels; pixel += NPU_PASS_PIXELS) {
 		uint32_t *sums = cbuf->tile + pixel * tile->kernels;
 
 		for (uint32_t i = 0; i < NPU_PASS_PIXELS; i++)
 			rows[i] = pixel + i < tile->pixels ?
 				  gather(conv, cbuf, tile->first + pixel + i, i) : rows[i - 1];
+		for (uint32_t i = 0; with_features && i < NPU_PASS_PIXELS; i++)
+			sum_features(conv, rows[i], cbuf->quantity + (pixel + i) * tile->kernels);
 		if (npu_conv_is(conv, ORK_PRECISION_INT4))
 			multiply_int4(rows, cbuf->group, positions(conv), sums);
 		else if (npu_conv_is(conv, ORK_PRECISION_INT8))
@@ -468,31 +677,41 @@ static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, co
 	}
 }
 
+/* One kernel group: all pixels of its surfaces. */
+static bool run_group(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
+		      struct npu_cbuf *cbuf, uint32_t group, uint8_t flip)
+{
+	uint32_t pixels = conv->out_width * conv->out_height;
+
+	for (uint32_t first = 0; first < pixels; first += NPU_TILE_PIXELS) {
+		struct npu_tile tile = {
+			.sums = cbuf->tile,
+			.group = group,
+			.kernels = conv->group_kernels,
+			.first = first,
+			.pixels = pixels - first < NPU_TILE_PIXELS ? pixels - first : NPU_TILE_PIXELS,
+		};
+
+		multiply_tile(conv, cbuf, &tile, output->stages.ow);
+		if (output->stages.any && !npu_stages_apply(&output->stages, dma, cbuf, &tile))
+			return false;
+		if (!npu_dpu_write(output, dma, &tile, flip))
+			return false;
+	}
+	return true;
+}
+
 bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
 		  struct npu_cbuf *cbuf, bool spoil)
 {
-	uint32_t pixels = conv->out_width * conv->out_height;
+	const struct npu_rdma *rdma = &output->stages.rdma;
 	int stale = npu_feature_fetch(conv, dma, cbuf);
 	uint8_t flip = spoil && stale > 0 ? 0xff : 0;
 
-	if (stale < 0)
+	if (stale < 0 || (rdma->bias && !npu_rdma_read_bias(rdma, dma, cbuf, conv->out_channels)))
 		return false;
-	for (uint32_t group = 0; group < conv->kernels / conv->operands->kernels; group++) {
-		if (!load_group(conv, dma, cbuf, group))
+	for (uint32_t group = 0; group < groups(conv); group++)
+		if (!load_group(conv, dma, cbuf, group) || !run_group(conv, output, dma, cbuf, group, flip))
 			return false;
-		for (uint32_t first = 0; first < pixels; first += NPU_TILE_PIXELS) {
-			struct npu_tile tile = {
-				.sums = cbuf->tile,
-				.group = group,
-				.kernels = conv->operands->kernels,
-				.first = first,
-				.pixels = pixels - first < NPU_TILE_PIXELS ? pixels - first : NPU_TILE_PIXELS,
-			};
-
-			multiply_tile(conv, cbuf, &tile);
-			if (!npu_dpu_write(output, dma, &tile, flip))
-				return false;
-		}
-	}
 	return true;
 }

@@ -545,12 +545,13 @@ static enum npu_hang plan(struct npu_core *core, const struct chain *chain, stru
 	struct npu_regs regs = executing(core);
 	enum npu_hang hang;
 
-	if (program->enable != CONVOLUTION)
+	if (program->enable != CONVOLUTION && program->enable != (CONVOLUTION | ORK_ENABLE_RDMA))
 		return NPU_HANG_UNSUPPORTED;
 	if (!start_blocks(core, program->enable))
 		return NPU_HANG_PROGRAM;
 	hang = npu_conv_plan(&regs, core->cbuf, chain->dma_base, &program->conv);
-	return hang ? hang : npu_dpu_plan(&regs, &program->conv, chain->dma_base, &program->output);
+	return hang ? hang : npu_dpu_plan(&regs, &program->conv, chain->dma_base, program->enable & ORK_ENABLE_RDMA,
+					  &program->output);
 }
 
 /* Fetches the program, sets its registers, and plans it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the parts of one core: the program controller (core.c), its way to memory (dma.c), the
- * convolution pipeline (feature.c and conv.c: CNA and CORE) and the output stages (dpu.c).
+ * convolution pipeline (feature.c, conv.c, depthwise.c: CNA and CORE) and
+ * the output stages (stages.c and dpu.c: DPU, rdma.c: DPU_RDMA).
  *
  * A program is first planned: its registers are checked and turned into a struct npu_conv and a
  * struct npu_output, or into the reason why a board would not finish it. Only then does it touch
@@ -82,6 +83,8 @@ bool npu_dma_write(struct npu_dma *dma, uint32_t iova, const void *buf, uint32_t
 /* One kernel group has at least this many kernels, and at most that many. */
 #define NPU_MIN_TILE_KERNELS	16
 #define NPU_MAX_TILE_KERNELS	64
+/* As many as DATA_CUBE_CHANNEL can say. */
+#define NPU_MAX_KERNELS		8192
 /*
  * Pixels whose sums are handed to the DPU together, and pixels multiplied in one pass over a kernel
  * group's weights.
@@ -107,6 +110,11 @@ struct npu_cbuf {
 	alignas(64) unsigned char patch[NPU_PASS_PIXELS][NPU_UNPACKED * NPU_CBUF_SHARE / NPU_MIN_TILE_KERNELS];
 	/* Sums of a tile: [pixel][kernel], bits of float or int32 */
 	alignas(64) uint32_t tile[NPU_TILE_PIXELS * NPU_MAX_TILE_KERNELS];
+	/* For the stages of the DPU, in the same order: sums of the activations of each sum, and addends */
+	int32_t quantity[NPU_TILE_PIXELS * NPU_MAX_TILE_KERNELS];
+	int8_t addends[NPU_TILE_PIXELS * NPU_MAX_TILE_KERNELS];
+	/* Of all kernels */
+	int32_t bias[NPU_MAX_KERNELS];
 
 	/* Weights as in memory: all of them if they fit their banks, else one kernel group */
 	alignas(64) unsigned char weights[NPU_CBUF_SHARE];
@@ -131,17 +139,30 @@ struct npu_operands {
 	uint32_t macs;			/* a cycle */
 };
 
+/* Of unsigned pixels: value * scale / 2^shift, rounded, plus offset. */
+struct npu_pixel_converter {
+	uint32_t scale, shift;
+	int32_t offset;
+};
+
 struct npu_conv {
 	const struct npu_operands *operands;
 	uint32_t feature, weights;			/* IOVAs */
 	uint32_t width, height, channels;
 	bool group_lines;				/* GROUP_LINE_OFF is 0: lines lie in groups of four */
+	bool pixels;					/* one unsigned byte each, not atoms of channels */
+	struct npu_pixel_converter converter;		/* of @pixels */
 	uint32_t line, surface;				/* strides in atoms, the second one signed */
 	uint32_t kernel_width, kernel_height, kernels;
+	bool depthwise;					/* channel by channel; @kernels is 1 */
+	uint32_t group_kernels;				/* kernels of a whole group; channels of one, if depthwise */
+	uint32_t out_channels;				/* in whole groups */
 	uint32_t stride_x, stride_y, pad_left, pad_top;
+	int16_t pad;					/* what padding is made of */
 	uint32_t out_width, out_height;
 	uint32_t banks, data_banks, weight_banks;	/* all bank fields, and each */
 	bool reuse_weights;
+	bool sums_features;				/* QD_EN: the OW stage gets its sums */
 };
 
 static inline bool npu_conv_is(const struct npu_conv *conv, uint32_t precision)
@@ -161,6 +182,12 @@ static inline void npu_unpack_int4(const unsigned char *from, uint32_t count, in
 	}
 }
 
+static inline bool npu_conv_inside(const struct npu_conv *conv, uint32_t x, uint32_t y)
+{
+	/* Left of and above the input they have wrapped to large numbers. */
+	return x < conv->width && y < conv->height;
+}
+
 /* Atoms from one channel atom of a pixel to its next. */
 uint32_t npu_feature_step(const struct npu_conv *conv);
 /* Fills @cbuf's features. Stale lines among the activations and in their window; -1 if an access failed. */
@@ -169,6 +196,20 @@ int npu_feature_fetch(const struct npu_conv *conv, struct npu_dma *dma, struct n
 enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *cbuf, uint32_t dma_base,
 			    struct npu_conv *conv);
 uint64_t npu_conv_macs(const struct npu_conv *conv);
+
+/* Sums of @pixels pixels from pixel @first on, for the @kernels kernels of kernel group @group. */
+struct npu_tile {
+	const uint32_t *sums;
+	uint32_t group, kernels, first, pixels;
+};
+
+/*
+ * Depthwise kernels of a group of @channels channels, [position][channel] in memory and in
+ * @cbuf->group, there in rows of whole groups.
+ */
+void npu_depthwise_unpack(const struct npu_conv *conv, struct npu_cbuf *cbuf, const void *from, uint32_t channels);
+/* Sums of a tile and, for the OW stage, of its activations. */
+void npu_depthwise_multiply(const struct npu_conv *conv, struct npu_cbuf *cbuf, const struct npu_tile *tile);
 
 struct npu_output;
 
@@ -179,6 +220,47 @@ struct npu_output;
  */
 bool npu_conv_run(const struct npu_conv *conv, const struct npu_output *output, struct npu_dma *dma,
 		  struct npu_cbuf *cbuf, bool spoil);
+
+/* --- operands of the DPU: DPU_RDMA ------------------------------------------------------------- */
+
+struct npu_rdma {
+	bool bias, addends;		/* which of them are read */
+	uint32_t bias_base;		/* IOVA: int32 by channel */
+	/*
+	 * IOVAs of the addends' first two surfaces, bytes from either to the next but one, and from
+	 * one to the next
+	 */
+	uint32_t even, odd, step;
+};
+
+enum npu_hang npu_rdma_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base,
+			    struct npu_rdma *rdma);
+/* Fill @cbuf's bias of all channels, and addends of a tile. False if an access failed. */
+bool npu_rdma_read_bias(const struct npu_rdma *rdma, struct npu_dma *dma, struct npu_cbuf *cbuf, uint32_t channels);
+bool npu_rdma_read_addends(const struct npu_rdma *rdma, struct npu_dma *dma, struct npu_cbuf *cbuf,
+			   const struct npu_tile *tile);
+
+/* --- stages between CORE and the output converter ----------------------------------------------- */
+
+/*
+ * In this order, each result saturated to 32 bits: OW adds @ow times the sum of activations, CORE
+ * shifts right, BS adds a bias, EW an addend, itself converted: (addend + offset) * scale / 2^shift.
+ */
+struct npu_stages {
+	bool any;
+	int32_t ow;
+	uint32_t truncate;
+	bool truncate_half_up;
+	struct npu_rdma rdma;
+	int32_t addend_offset;
+	uint32_t addend_scale, addend_shift;
+};
+
+enum npu_hang npu_stages_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base, bool rdma,
+			      struct npu_stages *stages);
+/* On @cbuf's sums of a tile. False if an access failed. */
+bool npu_stages_apply(const struct npu_stages *stages, struct npu_dma *dma, struct npu_cbuf *cbuf,
+		      const struct npu_tile *tile);
 
 /* --- output: DPU ------------------------------------------------------------------------------ */
 
@@ -197,15 +279,13 @@ struct npu_output {
 	uint32_t scale, shift;
 	int32_t offset;
 	bool half_up;
+	uint32_t channels;		/* that are computed: behind them, each is @pend */
+	uint8_t pend;
+	struct npu_stages stages;
 };
 
-/* Sums of @pixels pixels from pixel @first on, for the @kernels kernels of kernel group @group. */
-struct npu_tile {
-	const uint32_t *sums;
-	uint32_t group, kernels, first, pixels;
-};
-
-enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base,
+/* @rdma: DPU_RDMA is started too. */
+enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base, bool rdma,
 			   struct npu_output *output);
 /* @flip is combined with every byte by exclusive or. False if an access failed. */
 bool npu_dpu_write(const struct npu_output *output, struct npu_dma *dma, const struct npu_tile *tile, uint8_t flip);

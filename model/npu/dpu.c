@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * The DPU as far as a matrix product needs it: its BS, BN and EW stages bypassed, its converter the
+ * The end of the DPU: its BN stage bypassed (of the ones before, see stages.c), its converter the
  * identity, the step from fp32 to fp16 or that of sums to narrower integers, its writer in full.
  */
 #include "core.h"
+#include "fixed.h"
 #include "half.h"
 
 /* Anything else in these bits is a mode that the model does not know; on a board it may work, or hang. */
 static const struct npu_rule rules[] = {
 	{ ORK_DPU_FEATURE_MODE_CFG, ORK_DPU_FEATURE_MODE_CFG_COMB_USE | ORK_DPU_FEATURE_MODE_CFG_TP_EN |
-	  ORK_DPU_FEATURE_MODE_CFG_RGP_TYPE | ORK_DPU_FEATURE_MODE_CFG_NONALIGN | ORK_DPU_FEATURE_MODE_CFG_CONV_MODE |
+	  ORK_DPU_FEATURE_MODE_CFG_RGP_TYPE | ORK_DPU_FEATURE_MODE_CFG_NONALIGN |
 	  ORK_DPU_FEATURE_MODE_CFG_FLYING_MODE, 0 },
 	/* To memory (bit 1 of the field) and not to the PPU (bit 0). */
 	{ ORK_DPU_FEATURE_MODE_CFG, ORK_DPU_FEATURE_MODE_CFG_OUTPUT_MODE, 2 << 1 },
 	{ ORK_DPU_DATA_FORMAT, ORK_DPU_DATA_FORMAT_MC_SURF_OUT, 0 },
 	{ ORK_DPU_DATA_CUBE_HEIGHT, ORK_DPU_DATA_CUBE_HEIGHT_MINMAX_CTL, 0 },
-	{ ORK_DPU_BS_CFG, ORK_DPU_BS_CFG_BS_BYPASS, ORK_DPU_BS_CFG_BS_BYPASS },
 	{ ORK_DPU_BN_CFG, ORK_DPU_BN_CFG_BN_BYPASS, ORK_DPU_BN_CFG_BN_BYPASS },
-	{ ORK_DPU_EW_CFG, ORK_DPU_EW_CFG_EW_BYPASS | ORK_DPU_EW_CFG_EW_LUT_BYPASS,
-	  ORK_DPU_EW_CFG_EW_BYPASS | ORK_DPU_EW_CFG_EW_LUT_BYPASS },
 	{ ORK_DPU_BS_OW_CFG, ORK_DPU_BS_OW_CFG_RGP_CNTER | ORK_DPU_BS_OW_CFG_TP_ORG_EN | ORK_DPU_BS_OW_CFG_OW_SRC, 0 },
 	{ ORK_DPU_WDMA_SIZE_0, ORK_DPU_WDMA_SIZE_0_TP_PRECISION, 0 },
 };
@@ -98,8 +96,9 @@ static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv
 {
 	return NPU_FIELD(regs, DPU_DATA_CUBE_WIDTH, WIDTH) + 1 == conv->out_width &&
 	       NPU_FIELD(regs, DPU_DATA_CUBE_HEIGHT, HEIGHT) + 1 == conv->out_height &&
-	       NPU_FIELD(regs, DPU_DATA_CUBE_CHANNEL, CHANNEL) + 1 == conv->kernels &&
-	       NPU_FIELD(regs, DPU_WDMA_SIZE_0, CHANNEL_WDMA) + 1 == conv->kernels &&
+	       NPU_FIELD(regs, DPU_DATA_CUBE_CHANNEL, CHANNEL) + 1 == conv->out_channels &&
+	       NPU_FIELD(regs, DPU_WDMA_SIZE_0, CHANNEL_WDMA) + 1 == conv->out_channels &&
+	       NPU_FIELD(regs, DPU_FEATURE_MODE_CFG, CONV_MODE) == NPU_FIELD(regs, CNA_CONV_CON1, CONV_MODE) &&
 	       (writes_single_pixels(regs, conv) ||
 		(NPU_FIELD(regs, DPU_WDMA_SIZE_1, WIDTH_WDMA) + 1 == conv->out_width &&
 		 NPU_FIELD(regs, DPU_WDMA_SIZE_1, HEIGHT_WDMA) + 1 == conv->out_height));
@@ -116,24 +115,48 @@ static bool size_e_is(const struct npu_regs *regs, uint32_t atoms)
 	       NPU_FIELD(regs, DPU_BS_OW_CFG, SIZE_E_2) + 1 == atoms;
 }
 
-/*
- * The OW stage adds OW_OP times the sum of features, unless bypassed; with an operand of 0 that is
- * nothing either.
- */
-static bool ow_stage_is_idle(const struct npu_regs *regs)
+/* The stages before the converter, and depthwise kernels, are known on the way from int8 to int8. */
+static bool format_is_known(const struct npu_conv *conv, const struct npu_stages *stages, const struct format *format)
 {
-	return NPU_FIELD(regs, DPU_BS_OW_CFG, OD_BYPASS) || !NPU_FIELD(regs, DPU_BS_OW_OP, OW_OP);
+	return (!stages->any && !conv->depthwise) ||
+	       (format->in == ORK_PRECISION_INT8 && format->out == ORK_PRECISION_INT8);
 }
 
-enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base,
+/*
+ * ORIG_CHANNEL: those of the others are OFFSET_PEND, by the manual's words (vendor facts 2.4). That
+ * they are written at all is the reading that asks more of a program: its buffer must have room for
+ * whole kernel groups.
+ */
+static uint32_t computed_channels(const struct npu_regs *regs, const struct npu_conv *conv)
+{
+	uint32_t channels = NPU_FIELD(regs, DPU_DATA_CUBE_CHANNEL, ORIG_CHANNEL) + 1;
+
+	return channels < conv->out_channels ? channels : conv->out_channels;
+}
+
+/* There are weights for each, and OFFSET_PEND is an int8. */
+static bool channels_are_known(const struct npu_regs *regs, const struct npu_conv *conv, const struct format *format)
+{
+	uint32_t channels = computed_channels(regs, conv);
+	int16_t pend = NPU_FIELD(regs, DPU_OFFSET_PEND, OFFSET_PEND);
+
+	if (channels > (conv->depthwise ? conv->channels : conv->kernels))
+		return false;
+	return channels == conv->out_channels || (format->out == ORK_PRECISION_INT8 && pend == (int8_t)pend);
+}
+
+enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base, bool rdma,
 			   struct npu_output *output)
 {
 	const struct format *format = find_format(regs, conv);
 	uint32_t notch = NPU_FIELD(regs, DPU_DATA_CUBE_NOTCH_ADDR, NOTCH_ADDR_0);
+	struct npu_stages stages;
 
+	if (npu_stages_plan(regs, conv, dma_base, rdma, &stages))
+		return NPU_HANG_UNSUPPORTED;
 	if (!format || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !converter_is_known(regs, format) ||
-	    !sizes_agree(regs, conv) || !size_e_is(regs, conv->operands->kernels * format->bytes / ORK_ATOM_BYTES) ||
-	    !ow_stage_is_idle(regs) ||
+	    !sizes_agree(regs, conv) || !size_e_is(regs, conv->group_kernels * format->bytes / ORK_ATOM_BYTES) ||
+	    !format_is_known(conv, &stages, format) || !channels_are_known(regs, conv, format) ||
 	    NPU_FIELD(regs, DPU_DATA_CUBE_NOTCH_ADDR, NOTCH_ADDR_1) != notch)
 		return NPU_HANG_UNSUPPORTED;
 
@@ -150,6 +173,9 @@ enum npu_hang npu_dpu_plan(const struct npu_regs *regs, const struct npu_conv *c
 		.shift = NPU_FIELD(regs, DPU_OUT_CVT_SHIFT, OUT_CVT_SHIFT),
 		.offset = (int32_t)npu_reg(regs, ORK_DPU_OUT_CVT_OFFSET),
 		.half_up = NPU_FIELD(regs, DPU_OUT_CVT_SHIFT, CVT_ROUND),
+		.channels = computed_channels(regs, conv),
+		.pend = npu_reg(regs, ORK_DPU_OFFSET_PEND),
+		.stages = stages,
 	};
 	if (writes_single_pixels(regs, conv)) {
 		output->line = output->group / ORK_ATOM_BYTES;
@@ -164,40 +190,14 @@ static bool is_nan(uint32_t bits)
 }
 
 /*
- * Rounded to nearest, ties to even: bit for bit what boards gave, of both signs (measured by the
- * ork-driver project, facts 3.6). @half_up is the manual's "always carry" (vendor facts 2.4), which
- * is not known to have been tried.
- */
-static int64_t shift_right(int64_t value, uint32_t shift, bool half_up)
-{
-	int64_t kept, rest, half;
-
-	if (!shift)
-		return value;
-	if (shift > 62)		/* a scaled sum has at most 48 bits */
-		return 0;
-	kept = value >> shift;
-	rest = value & ((INT64_C(1) << shift) - 1);
-	half = INT64_C(1) << (shift - 1);
-	return kept + (rest > half || (rest == half && (half_up || (kept & 1))));
-}
-
-static int64_t saturate(int64_t value, uint32_t bits)
-{
-	const int64_t limit = INT64_C(1) << (bits - 1);
-
-	return value < -limit ? -limit : value >= limit ? limit - 1 : value;
-}
-
-/*
  * The scale has no sign (vendor facts 2.4, of the manual; the ork-driver project takes it for
  * signed, but stays below 0x8000, where both agree).
  */
 static int64_t requantise(const struct npu_output *output, int32_t sum)
 {
-	int64_t scaled = shift_right((int64_t)sum * output->scale, output->shift, output->half_up);
+	int64_t scaled = npu_shift_right((int64_t)sum * output->scale, output->shift, output->half_up);
 
-	return saturate(scaled + output->offset, 8 * output->bytes);
+	return npu_saturate(scaled + output->offset, 8 * output->bytes);
 }
 
 static uint32_t convert(const struct npu_output *output, uint32_t sum)
@@ -238,6 +238,13 @@ static void convert_atom(const struct npu_output *output, const uint32_t *sums, 
 		to[byte] ^= flip;
 }
 
+/* The channels of an atom that are not computed; there are some of int8 only. */
+static void pad_atom(const struct npu_output *output, uint32_t first, uint8_t flip, unsigned char *to)
+{
+	for (uint32_t i = output->channels > first ? output->channels - first : 0; i < ORK_ATOM_BYTES; i++)
+		to[i] = output->pend ^ flip;
+}
+
 /* Vendor facts 3.7. */
 static uint32_t atom_iova(const struct npu_output *output, const struct npu_tile *tile, uint32_t surface,
 			  uint32_t pixel)
@@ -259,6 +266,7 @@ bool npu_dpu_write(const struct npu_output *output, struct npu_dma *dma, const s
 	for (uint32_t i = 0; i < surfaces * tile->pixels; i++) {
 		uint32_t surface = by_pixel ? i % surfaces : i / tile->pixels;
 		uint32_t pixel = by_pixel ? i / surfaces : i % tile->pixels;
+		uint32_t channel = tile->group * tile->kernels + surface * per_atom;
 		uint32_t iova = atom_iova(output, tile, surface, pixel);
 
 		if (used == sizeof(burst) || iova != start + used) {
@@ -268,6 +276,8 @@ bool npu_dpu_write(const struct npu_output *output, struct npu_dma *dma, const s
 			used = 0;
 		}
 		convert_atom(output, tile->sums + pixel * tile->kernels + surface * per_atom, flip, burst + used);
+		if (channel + per_atom > output->channels)
+			pad_atom(output, channel, flip, burst + used);
 		used += ORK_ATOM_BYTES;
 	}
 	return npu_dma_write(dma, start, burst, used);

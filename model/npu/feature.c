@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "core.h"
+#include "fixed.h"
 #include "half.h"
+
+/* What DATA_SIZE0 can say. */
+#define MAX_WIDTH	(ORK_CNA_DATA_SIZE0_DATAIN_WIDTH >> 16)
 
 static uint32_t atom_channels(const struct npu_conv *conv)
 {
@@ -53,6 +57,28 @@ static struct atom feature_atom(const struct npu_conv *conv, uint32_t i)
 struct span {
 	uint32_t first, last;
 };
+
+/*
+ * Of pixels without alignment a line is as many bytes as LINE_STRIDE says (vendor facts 3.6), and
+ * lies anywhere.
+ */
+static uint32_t pixel_line(const struct npu_conv *conv, uint32_t y)
+{
+	return conv->feature + y * conv->line;
+}
+
+static uint32_t atom_start(uint32_t iova)
+{
+	return iova & ~(ORK_ATOM_BYTES - 1u);
+}
+
+static struct span pixel_span(const struct npu_conv *conv)
+{
+	return (struct span) {
+		atom_start(pixel_line(conv, 0)),
+		atom_start(pixel_line(conv, conv->height - 1) + conv->width - 1),
+	};
+}
 
 static struct span feature_span(const struct npu_conv *conv)
 {
@@ -151,6 +177,43 @@ static int fetch_feature(const struct npu_conv *conv, struct npu_dma *dma, struc
 	return stale;
 }
 
+/*
+ * The one channel that is there, and the others of its atom. The converter is on in all sixteen
+ * lanes (CVT_CON5), so an absent channel is taken for a converted zero: a program whose weights do
+ * not cancel it finds out. That results are saturated is assumed.
+ */
+static void unpack_pixels(const struct npu_conv *conv, const unsigned char *from, int16_t *to)
+{
+	const struct npu_pixel_converter *converter = &conv->converter;
+
+	for (uint32_t x = 0; x < conv->width; x++)
+		for (uint32_t channel = 0; channel < conv->channels; channel++) {
+			int64_t scaled = channel ? 0 : (int64_t)from[x] * converter->scale;
+
+			scaled = npu_shift_right(scaled, converter->shift, false) + converter->offset;
+			*to++ = npu_saturate(scaled, 8);
+		}
+}
+
+/* As fetch_feature(). */
+static int fetch_pixels(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf, struct span span)
+{
+	unsigned char line[MAX_WIDTH];
+	int stale = 0, lines;
+
+	for (uint32_t y = 0; y < conv->height; y++) {
+		uint32_t iova = pixel_line(conv, y), first = atom_start(iova);
+
+		lines = npu_dma_read(dma, NPU_BLOCK_FEATURE, iova, line, conv->width);
+		if (lines < 0)
+			return -1;
+		stale += lines;
+		cover(cbuf, span, first, atom_start(iova + conv->width - 1) - first + ORK_ATOM_BYTES);
+		unpack_pixels(conv, line, (int16_t *)cbuf->feature + (size_t)y * conv->width * conv->channels);
+	}
+	return stale;
+}
+
 /* Stale lines in the rest of the window, see enum npu_window_mode. */
 static int fetch_window(struct npu_dma *dma, const struct npu_cbuf *cbuf, struct span span)
 {
@@ -176,10 +239,10 @@ static int fetch_window(struct npu_dma *dma, const struct npu_cbuf *cbuf, struct
 
 int npu_feature_fetch(const struct npu_conv *conv, struct npu_dma *dma, struct npu_cbuf *cbuf)
 {
-	struct span span = feature_span(conv);
+	struct span span = conv->pixels ? pixel_span(conv) : feature_span(conv);
 	int stale;
 
 	clear_cover(cbuf, span);
-	stale = fetch_feature(conv, dma, cbuf, span);
+	stale = conv->pixels ? fetch_pixels(conv, dma, cbuf, span) : fetch_feature(conv, dma, cbuf, span);
 	return stale < 0 ? -1 : stale + fetch_window(dma, cbuf, span);
 }
