@@ -149,7 +149,7 @@ static uint32_t round_up(uint32_t value, uint32_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
-/* Of what the operands do not show in their type: how they are laid out, and into how many groups. */
+/* What goes by groups: kernels, or channels of a depthwise kernel. Outputs always fill theirs. */
 static void read_groups(const struct npu_regs *regs, struct npu_conv *conv)
 {
 	conv->depthwise = NPU_FIELD(regs, CNA_CONV_CON1, CONV_MODE) == DEPTHWISE;
@@ -287,16 +287,24 @@ static bool sizes_are_whole(const struct npu_conv *conv)
 	return conv->width && conv->height && conv->channels && conv->kernel_width && conv->kernel_height &&
 	       conv->kernels && channels_are_whole(conv) &&
 	       (!npu_conv_is(conv, ORK_PRECISION_INT4) || conv->kernel_width * conv->kernel_height == 1) &&
-	       conv->out_channels <= NPU_MAX_KERNELS && conv->stride_x && conv->stride_y &&
+	       conv->out_channels <= NPU_MAX_KERNELS &&
+	       (conv->depthwise || positions(conv) <= NPU_MAX_POSITIONS) && conv->stride_x && conv->stride_y &&
 	       (conv->feature | conv->weights) % ORK_ATOM_BYTES == 0;
 }
 
-/* Lines in pixels may lie anywhere, but not beyond the last address. */
-static bool lines_are_addressable(const struct npu_conv *conv)
+/*
+ * Lines in pixels may lie anywhere, but not beyond the last address. Their surface is as long as all
+ * but one of its lines (vendor facts 3.6), of which a program may read some: one that states fewer
+ * than it reads contradicts itself. (Mesa's for one channel in and one out do.)
+ */
+static bool lines_are_known(const struct npu_conv *conv)
 {
-	uint64_t last = (uint64_t)conv->feature + (uint64_t)(conv->height - 1) * conv->line + conv->width - 1;
+	uint64_t lines = (uint64_t)(conv->height - 1) * conv->line;
 
-	return !conv->pixels || last <= UINT32_MAX;
+	if (!conv->pixels)
+		return true;
+	return conv->feature + lines + conv->width - 1 <= UINT32_MAX && (int32_t)conv->surface >= 0 &&
+	       conv->surface >= lines;
 }
 
 /* Padding right and below is what the output's size implies, but no output lies in padding alone. */
@@ -314,10 +322,9 @@ static enum npu_hang check_weights(const struct npu_conv *conv, const struct npu
 
 	/*
 	 * ork-driver facts 3.9: the weight law, and its narrow case. Depthwise weights are one kernel
-	 * to the registers, so all of them must fit. And a kernel that would not if its group were
-	 * whole is not known to run.
+	 * to the registers, so all of them must fit.
 	 */
-	if (need > room || kernel_bytes(conv, conv->group_kernels) > NPU_CBUF_SHARE)
+	if (need > room)
 		return NPU_HANG_WEIGHT_BANKS;
 	if (need == room && conv->kernels <= conv->operands->narrow)
 		return NPU_HANG_WEIGHT_BANKS;
@@ -398,7 +405,7 @@ enum npu_hang npu_conv_plan(const struct npu_regs *regs, const struct npu_cbuf *
 	read_geometry(regs, dma_base, conv);
 	if (!conv->operands || !npu_rules_hold(regs, rules, NPU_ARRAY_SIZE(rules)) || !modes_are_known(regs, conv) ||
 	    !pad_is_known(regs, conv) || !sizes_are_whole(conv) || !sizes_agree(regs, conv) ||
-	    !output_meets_input(conv) || !lines_are_addressable(conv))
+	    !output_meets_input(conv) || !lines_are_known(conv))
 		return NPU_HANG_UNSUPPORTED;
 	if (!conv->data_banks || !conv->weight_banks || conv->data_banks + conv->weight_banks > ORK_CBUF_BANKS)
 		return NPU_HANG_BANKS;
@@ -432,10 +439,7 @@ static inline void unpack_int8(const int8_t *from, uint32_t kernels, uint32_t ch
 			to[kernel * depth + i] = from[kernel * channels + i];
 }
 
-/*
- * The last channel tile may have sixteen channels; the tiles before it are whole. Kernels that the
- * group lacks are zeros.
- */
+/* The last channel tile may have sixteen channels; the tiles before it are whole. */
 static void unpack_group_int8(const struct npu_conv *conv, struct npu_cbuf *cbuf, const int8_t *from, uint32_t kernels)
 {
 	uint32_t depth = positions(conv), area = conv->kernel_width * conv->kernel_height, base = 0;
@@ -450,7 +454,6 @@ static void unpack_group_int8(const struct npu_conv *conv, struct npu_cbuf *cbuf
 		unpack_int8(from + base * kernels, kernels, CHANNEL_TILE, depth, to + base);
 	for (; base < depth; base += INT8_CHANNELS)
 		unpack_int8(from + base * kernels, kernels, INT8_CHANNELS, depth, to + base);
-	memset(to + kernels * depth, 0, (INT8_KERNELS - kernels) * depth * sizeof(*to));
 }
 
 static void unpack_int4_tile(const unsigned char *from, uint32_t depth, int8_t *to)
@@ -547,10 +550,7 @@ WIDEST static void multiply_fp16(const void *const rows[NPU_PASS_PIXELS], const 
 	memcpy(sums, total, sizeof(total));
 }
 
-/*
- * The weight law keeps a kernel below 12,000 positions, so a sum of products of at most 2^14 cannot
- * overflow.
- */
+/* Below 2^17 positions (NPU_MAX_POSITIONS) a sum of products of at most 2^14 cannot overflow. */
 WIDEST static int32_t dot(const int16_t *row, const int16_t *kernel, size_t depth)
 {
 	int32_t sum = 0;
@@ -560,14 +560,15 @@ WIDEST static int32_t dot(const int16_t *row, const int16_t *kernel, size_t dept
 	return sum;
 }
 
+/* Of kernels that a group lacks sums are 0. */
 static void multiply_int8(const void *const rows[NPU_PASS_PIXELS], const unsigned char *group, size_t depth,
-			  uint32_t *sums)
+			  uint32_t present, uint32_t *sums)
 {
 	const int16_t *kernels = (const int16_t *)group;
 
 	for (uint32_t pixel = 0; pixel < NPU_PASS_PIXELS; pixel++)
 		for (uint32_t kernel = 0; kernel < INT8_KERNELS; kernel++)
-			*sums++ = dot(rows[pixel], kernels + kernel * depth, depth);
+			*sums++ = kernel < present ? dot(rows[pixel], kernels + kernel * depth, depth) : 0;
 }
 
 /*
@@ -636,7 +637,7 @@ static const void *gather(const struct npu_conv *conv, struct npu_cbuf *cbuf, ui
 	return cbuf->patch[slot];
 }
 
-/* For the OW stage. The weights of kernels that a group lacks are zeros, their sums of activations are not. */
+/* For the OW stage: the same for all kernels. */
 static void sum_features(const struct npu_conv *conv, const int16_t *row, int32_t *quantity)
 {
 	int32_t sum = 0;
@@ -671,7 +672,7 @@ static void multiply_tile(const struct npu_conv *conv, struct npu_cbuf *cbuf, co
 		if (npu_conv_is(conv, ORK_PRECISION_INT4))
 			multiply_int4(rows, cbuf->group, positions(conv), sums);
 		else if (npu_conv_is(conv, ORK_PRECISION_INT8))
-			multiply_int8(rows, cbuf->group, positions(conv), sums);
+			multiply_int8(rows, cbuf->group, positions(conv), present_kernels(conv, tile->group), sums);
 		else
 			multiply_fp16(rows, cbuf->group, positions(conv), sums);
 	}

@@ -83,6 +83,11 @@ bool npu_dma_write(struct npu_dma *dma, uint32_t iova, const void *buf, uint32_t
 /* One kernel group has at least this many kernels, and at most that many. */
 #define NPU_MIN_TILE_KERNELS	16
 #define NPU_MAX_TILE_KERNELS	64
+/*
+ * Weights of a kernel. As many as that fit the banks with a group of few kernels, and keep int8 sums
+ * within 32 bits; with a whole group only a twelfth of that fits.
+ */
+#define NPU_MAX_POSITIONS	131008u
 /* As many as DATA_CUBE_CHANNEL can say. */
 #define NPU_MAX_KERNELS		8192
 /*
@@ -99,15 +104,15 @@ struct npu_cbuf {
 	/* Activations: [pixel][channel] */
 	alignas(64) unsigned char feature[NPU_UNPACKED * NPU_CBUF_SHARE];
 	/*
-	 * Weights of the present kernel group: [position][kernel] for floats, [kernel][position]
-	 * for integers
+	 * Weights of the present kernel group: [position][kernel] for floats and depthwise kernels,
+	 * [kernel][position] for other integers
 	 */
 	alignas(64) unsigned char group[NPU_UNPACKED * NPU_CBUF_SHARE];
 	/*
 	 * Activations of the pixels of a pass, in the order of the weights, where they do not lie
 	 * so in @feature
 	 */
-	alignas(64) unsigned char patch[NPU_PASS_PIXELS][NPU_UNPACKED * NPU_CBUF_SHARE / NPU_MIN_TILE_KERNELS];
+	alignas(64) unsigned char patch[NPU_PASS_PIXELS][NPU_UNPACKED * NPU_MAX_POSITIONS];
 	/* Sums of a tile: [pixel][kernel], bits of float or int32 */
 	alignas(64) uint32_t tile[NPU_TILE_PIXELS * NPU_MAX_TILE_KERNELS];
 	/* For the stages of the DPU, in the same order: sums of the activations of each sum, and addends */

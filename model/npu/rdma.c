@@ -52,8 +52,9 @@ static bool sizes_agree(const struct npu_regs *regs, const struct npu_conv *conv
 /*
  * The only reading of Mesa's numbers (vendor facts 4.6) under which they all fit: MRDMA reads
  * surfaces 0, 2, 4 and ERDMA 1, 3, 5, each from its own base, and a surface's notch leads from its
- * end over the one that the other reads. The surface stride must say the same; where there are but
- * two surfaces, nothing is stepped over, and neither matters.
+ * end over the one that the other reads. The surface stride, the bases' distance and the notches must
+ * say the same (Mesa's do not where an image has less than twelve pixels); where there are but two
+ * surfaces, nothing is stepped over, and only the bases matter.
  */
 static enum npu_hang plan_addends(const struct npu_regs *regs, const struct npu_conv *conv, uint32_t dma_base,
 				  struct npu_rdma *rdma)
@@ -67,7 +68,8 @@ static enum npu_hang plan_addends(const struct npu_regs *regs, const struct npu_
 	rdma->step = ORK_ATOM_BYTES * conv->out_width * conv->out_height + notch;
 	if ((rdma->even | rdma->odd) % ORK_ATOM_BYTES || notch != other)
 		return NPU_HANG_UNSUPPORTED;
-	if (conv->out_channels > 2 * ORK_ATOM_BYTES && rdma->step != 2 * stride)
+	if (conv->out_channels > 2 * ORK_ATOM_BYTES &&
+	    (rdma->step != 2 * stride || rdma->odd - rdma->even != stride))
 		return NPU_HANG_UNSUPPORTED;
 	return NPU_OK;
 }

@@ -611,6 +611,26 @@ static void test_add_rows(void)
 	finish(s);
 }
 
+/* Two surfaces only, each at its own base: nothing is stepped over. */
+static void test_add_two(void)
+{
+	struct conv c = added;
+	struct stage *s;
+
+	c.kernels = c.real = 32;
+	c.addend_offset = 0;
+	c.addend_scale = 1;
+	s = start(&c);
+	rig_patch(&s->program, 0x5038, ADDENDS + 16 * 100);
+	rig_patch(&s->program, 0x5040, 16);
+	rig_patch(&s->program, 0x504c, 32);
+	rig_patch(&s->program, 0x506c, 32);
+	s->addends[69 * 16 + 15] = 5;
+	s->addends[(100 + 69) * 16 + 15] = 6;
+	ok(!run(s) && out(s, 15, 69) == 5 && out(s, 31, 69) == 6, "addends of two surfaces lie anywhere");
+	finish(s);
+}
+
 /* --- one channel ------------------------------------------------------------------------------------ */
 
 static const struct conv one_channel = {
@@ -760,6 +780,8 @@ static void test_missing(const char *what, uint32_t reg)
 	struct npu_core_stats stats;
 
 	rig_patch(&s->program, reg, 0x70000000);
+	if (reg == ORK_RDMA_SRC_BASE_ADDR)
+		rig_patch(&s->program, ORK_RDMA_EW_BASE_ADDR, 0x70000000 + ADDED_PIXELS * 16);
 	put(s);
 	rig_kick(&s->rig, PROGRAM, s->program.count, 1);
 	npu_core_run(s->rig.core);
@@ -831,6 +853,7 @@ static void test_bad(void)
 		{ "addends that are not shared", &added, 0x5044, 0x7c00 },
 		{ "addends at an odd address", &added, 0x5018, ADDENDS + 8 },
 		{ "surfaces that do not follow each other", &added, 0x5040, 15 * 16 },
+		{ "an odd surface elsewhere", &added, 0x5038, ADDENDS + 71 * 16 },
 		{ "another notch of MRDMA", &added, 0x504c, 15 * 16 },
 		{ "another notch of ERDMA", &added, 0x506c, 15 * 16 },
 		{ "a negative scale of addends", &added, 0x4078, 0x8000 },
@@ -851,6 +874,8 @@ static void test_bad(void)
 		{ "pixels in groups of lines", &one_channel, 0x100c, 0x40008000 },
 		{ "pixels with alignment", &one_channel, 0x100c, 0x20008000 },
 		{ "channels without alignment", &plain, 0x100c, 0x60000000 },
+		{ "a surface of fewer lines of pixels", &one_channel, 0x1080, 26 },
+		{ "a negative surface of pixels", &one_channel, 0x1080, 0x0fffffe5 },
 		{ "pixels of two channels", &one_channel, 0x1024, 1 << 16 | 16 },
 		{ "pixels as they are", &one_channel, 0x104c, 0xb },
 		{ "an offset before the scale of pixels", &one_channel, 0x104c, SHIFTS(14) | 2 },
@@ -913,6 +938,8 @@ int main(void)
 	test_parts(48, 34, 33, 1);
 	test_parts(80, 64, 64, 3);
 	test_parts(16, 2, 1, 3);
+	/* More weights than a whole group of such kernels could have. */
+	test_parts(1264, 4, 4, 3);
 	test_pending();
 	test_depthwise(16);
 	test_depthwise(32);
@@ -921,13 +948,14 @@ int main(void)
 	test_depthwise_ow();
 	test_add();
 	test_add_rows();
+	test_add_two();
 	test_one_channel();
 	test_converter();
 	test_narrow_line();
 	test_rows();
 	test_stale_operands();
-	test_missing("a bias", 0x5020);
-	test_missing("addends", 0x5018);
+	test_missing("a bias", ORK_RDMA_BS_BASE_ADDR);
+	test_missing("addends", ORK_RDMA_SRC_BASE_ADDR);
 	test_bad();
 	test_formats();
 	test_enables();
