@@ -7,7 +7,10 @@ ifeq ($(filter host arm64,$(ARCH)),)
 $(error ARCH=$(ARCH): it is host (this machine) or arm64 (the emulated board))
 endif
 
-B := build/$(ARCH)
+# With it what is built counts what of it ran, for `make coverage`: on this machine all, for the board the module.
+COVERAGE ?=
+PROFILED := $(if $(COVERAGE),-coverage)
+B := build/$(ARCH)$(if $(filter host,$(ARCH)),$(PROFILED))
 PREFIX ?= /usr/local
 KDIR ?= /lib/modules/$(shell uname -r)/build
 CACHE := $(or $(ORK_CACHE),$(HOME)/.cache/ork)
@@ -32,20 +35,24 @@ endif
 
 CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -Iuapi $(LIBDRM_CFLAGS)
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+ifeq ($(B),build/host-coverage)
+CFLAGS += --coverage -fprofile-update=atomic
+LDFLAGS += --coverage
+endif
 # Of the guest. The one of `make modules` lies beside its sources.
-GUEST := build/arm64/$(KERNEL)
+GUEST := build/arm64/$(KERNEL)$(PROFILED)
 GUEST_MODULE := $(GUEST)/module/drivers/accel/ork/ork.ko
 INITRAMFS := $(GUEST)/initramfs.cpio
 GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
-	ORK_TEST_MODULES=1
+	ORK_TEST_MODULES=1 ORK_COVERAGE=$(if $(COVERAGE),y)
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test setup unit check-static check-library check-kernels board guest vm vm-shell rocket bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test test-full coverage setup unit unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb rocket bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
-ifneq ($(filter all install unit,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all install unit unit-quick check-unit,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(LIBDRM_LIBS),)
 $(error libdrm is missing: apt-get install pkg-config libdrm-dev)
 endif
@@ -77,9 +84,9 @@ run: setup
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
 	@selftests/vm/run.sh
 
-test:
+test test-full coverage:
 	@selftests/env/setup.sh debug
-	@selftests/summary.sh
+	@selftests/summary.sh $@
 
 # The machine, and the kernel that is asked for: the first build of one from source takes its time.
 setup:
@@ -87,6 +94,30 @@ setup:
 
 unit: $(UNIT_TESTS)
 	@selftests/unit.sh $(UNIT_TESTS)
+
+# What takes ten seconds of a CPU or more.
+SLOW_TESTS := lib/tests/test_parts lib/tests/test_threads_tsan \
+	$(addprefix selftests/san/,$(foreach suite,ork_matmul ork_results ork_large,$(suite) $(suite)_evict))
+
+QUICK_TESTS := $(filter-out $(SLOW_TESTS:%=$(B)/%),$(UNIT_TESTS))
+
+unit-quick: $(QUICK_TESTS)
+	@selftests/unit.sh $(QUICK_TESTS)
+
+# A test that has passed is run again when it, or the model that it loads, has changed.
+PASSED := $(QUICK_TESTS:$(B)/%=$(B)/passed/%)
+
+$(PASSED): $(B)/passed/%: $(B)/% $(B)/lib/libork-model.so.0 $(TSAN_MODEL)
+	@mkdir -p $(@D)
+	@selftests/unit.sh $< >$@.log || { grep -B6 '^not ok' $@.log; exit 1; }
+	@touch $@
+
+check-unit: $(PASSED)
+
+check: setup
+	@$(MAKE) $(QUIET) -k ARCH=host check-unit
+	@selftests/check/check.sh --changed | (! grep -v '^\(ok\|1\.\.\)')
+	@echo 'all is well'
 
 check-kernels: setup
 	@selftests/check/kernels.sh
@@ -109,10 +140,18 @@ vm vm-shell: setup
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
 	@selftests/vm/vm.sh --kernel $(KERNEL) $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
 
-# On time that no load of this machine stretches: rocket gives a job half a second, and then resets.
+# The guest runs TEST, or all suites, as soon as the debugger lets it.
+vm-gdb:
+	@selftests/env/setup.sh debug
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=debug guest
+	@selftests/vm/gdb.sh $(GDBFLAGS) -- $(or $(TEST),run-suites)
+
 rocket:
-	@$(MAKE) --no-print-directory KERNEL=debug VMFLAGS='--module rocket --icount' \
-		TEST='run-suites rocket_int8' vm
+	@selftests/env/setup.sh debug
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=debug guest
+	@selftests/vm/rocket.sh
 
 bench-kernel:
 	@selftests/env/setup.sh bench
@@ -126,7 +165,7 @@ bench-host: $(B)/bin/bench_host
 ifeq ($(ARCH),arm64)
 $(INITRAMFS): selftests/vm/mkinitramfs.sh selftests/vm/init selftests/vm/dmesg-clean selftests/vm/load-modules $(CACHE)/env.mk $(ALL) \
 		$(GUEST_MODULE)
-	$< $(KERNEL) $@
+	$< $(KERNEL) $(GUEST) $@
 
 $(GUEST_MODULE): FORCE
 	@selftests/env/module-copy.sh $(GUEST)/module
@@ -161,7 +200,10 @@ clean:
 
 help:
 	@echo 'make run           train a network on the emulated board, and print what it cost'
-	@echo 'make test          all the tests'
+	@echo 'make check         unit tests and static checks of what has changed since it passed last: seconds'
+	@echo 'make test          every suite where it is likeliest to fail: minutes'
+	@echo 'make test-full     every suite everywhere, every mutation, and a table of what that proves: an hour'
+	@echo 'make coverage      what of module, library and model the tests ran; build/coverage has the rest'
 	@echo 'make unit          the host unit tests alone'
 	@echo 'make check-static  the static checks alone'
 	@echo 'make check-library what the built library is: its size, its symbols, and valgrind on what uses it'
@@ -169,6 +211,7 @@ help:
 	@echo 'make vm TEST=NAME  one program of build/arm64/bin on the board (without TEST: all suites)'
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
+	@echo 'make vm-gdb        a debugger on that kernel, which runs TEST as soon as it is let'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
 	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'

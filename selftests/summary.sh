@@ -1,29 +1,49 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Runs every part of the tests, and counts the TAP lines of all of them.
+# Runs the parts of the tests, two at a time, and counts the TAP lines of all of them.
+# usage: summary.sh test|test-full|coverage
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 1
 logs=build/test
 make=(make --no-print-directory -s "-j$(nproc)")
-rm -rf "$logs"
-mkdir -p "$logs"
-: >"$logs/passed" >"$logs/failed" >"$logs/skipped"
+LANES=2
 
-# part NAME COMMAND...: a child that ends with this script, so that an interrupt ends all of it.
-part() {
-	local name=$1 status=0
+# start NAME COMMAND...: when a lane is free, a child that ends with this script, so that an interrupt ends all of it.
+declare -A running=() began=()
+start() {
+	local name=$1
 	shift
-	echo "== $name"
+	[ ${#running[@]} -lt $LANES ] || finish_one
 	setpriv --pdeathsig TERM "$@" >"$logs/$name.log" 2>&1 </dev/null &
-	child=$!
-	wait "$child" || status=$?
-	child=
+	running[$!]=$name began[$!]=$SECONDS
+}
+
+finish_one() {
+	local child status=0 name
+	wait -n -p child || status=$?
+	name=${running[$child]}
+	echo "== $name, $((SECONDS - began[$child])) s"
+	unset "running[$child]"
 	awk -v part="$name" -v status="$status" -v logs="$logs" -f selftests/summary.awk "$logs/$name.log"
 }
 
+finish() {
+	while [ ${#running[@]} -gt 0 ]; do
+		finish_one
+	done
+}
+
+# part NAME COMMAND...: with nothing beside it.
+part() {
+	finish
+	start "$@"
+	finish
+}
+
 stop() {
-	[ -z "$child" ] || { kill "$child"; wait "$child"; }
+	kill "${!running[@]}"
+	wait
 	echo "interrupted"
 	exit 130
 } 2>/dev/null
@@ -46,41 +66,107 @@ guest() {
 		shift
 	done
 	shift $(($# > 0))
-	part "guest-$name" selftests/vm/vm.sh "${options[@]}" --out "build/vm-$name" --timeout 1200 -- run-suites "$@"
+	start "guest-$name" selftests/vm/vm.sh "${options[@]}" --out "build/vm-$name" --timeout 1800 -- run-suites "$@"
 }
 
 count() {
 	wc -l <"$logs/$1"
 }
 
-child=
+
+# built COVERAGE: what parts need, before the first one starts. COVERAGE=1: of the debug kernel's module and on this
+# machine what counts what of it ran.
+built() {
+	build host ARCH=host all
+	build board ARCH=host board
+	build guest ARCH=arm64 guest
+	build debug-guest ARCH=arm64 KERNEL=debug "$@" guest
+}
+
+checks() {
+	start harness selftests/check/harness.sh
+	start static selftests/check/check.sh
+	start barriers selftests/check/barriers.sh
+	start man selftests/check/man.sh
+	start library selftests/check/library.sh
+}
+
+# unit TARGET MAKE-ARGUMENT...: uses both CPUs itself.
+unit() {
+	part unit "${make[@]}" ARCH=host "$@"
+}
+
+# What every change is held against: each suite once, where it is likeliest to fail.
+test_parts() {
+	built
+	unit unit-quick
+	guest strict -- ork_matmul ork_cores ork_batch ork_sync ork_prime ork_seen ork_train_gate
+	guest vendor --binding vendor -- ork_cores ork_submit ork_order ork_hang
+	guest debug --kernel debug -- ork_kunit ork_uapi ork_submit ork_hang ork_lifetime
+	guest evict --cache evict -- ork_matmul ork_cores ork_batch ork_sync
+	checks
+	start rocket selftests/vm/rocket.sh
+	start mutate selftests/mutate/run.sh
+	finish
+	part same-loss selftests/vm/same-loss.sh build/vm-strict
+	part run selftests/vm/run.sh
+}
+
+# Every suite wherever it can tell something, every mutation, and what of the code all that ran.
+full_parts() {
+	built COVERAGE=1
+	unit COVERAGE=1 unit
+	# The suites for which it matters what the caches do.
+	local cache cached="ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate"
+	guest debug --kernel debug --coverage -- ork_kunit ork_fail ork_cores ork_batch ork_uapi ork_submit ork_order \
+		ork_hang ork_lifetime ork_sync ork_prime ork_seen
+	guest strict
+	for cache in evict coherent; do
+		# shellcheck disable=SC2086 # a list of words
+		guest "$cache" --cache "$cache" -- $cached
+	done
+	# All but what the arithmetic alone decides.
+	guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync \
+		ork_prime ork_seen ork_lifetime ork_train_gate
+	start rocket selftests/vm/rocket.sh
+	checks
+	start kernels selftests/check/kernels.sh
+	start gdb selftests/check/gdb.sh
+	start mutate-1 selftests/mutate/run.sh --full --share 1/2
+	start mutate-2 selftests/mutate/run.sh --full --share 2/2
+	finish
+	part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
+	part run selftests/vm/run.sh
+	part coverage selftests/coverage/report.py build/vm-debug/gcov
+}
+
+coverage_parts() {
+	build board ARCH=host board
+	build debug-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
+	unit COVERAGE=1 unit
+	guest debug --kernel debug --coverage -- ork_kunit ork_fail ork_cores ork_batch ork_uapi ork_submit ork_order \
+		ork_hang ork_lifetime ork_sync ork_prime ork_seen
+	part coverage selftests/coverage/report.py build/vm-debug/gcov
+}
+
+case ${1:-} in
+test) parts=test_parts ;;
+test-full) parts=full_parts ;;
+coverage) parts=coverage_parts ;;
+*)
+	echo "usage: summary.sh test|test-full|coverage" >&2
+	exit 2
+	;;
+esac
+rm -rf "$logs"
+mkdir -p "$logs"
+: >"$logs/passed" >"$logs/failed" >"$logs/skipped"
 trap stop INT TERM HUP
-build host ARCH=host all
-build board ARCH=host board
-build guest ARCH=arm64 guest
-build debug-guest ARCH=arm64 KERNEL=debug guest
-part harness selftests/check/harness.sh
-part static selftests/check/check.sh
-part man selftests/check/man.sh
-part library selftests/check/library.sh
-part kernels selftests/check/kernels.sh
-part unit "${make[@]}" ARCH=host unit
-guest strict
-# The suites for which it matters what the caches do.
-for cache in evict coherent; do
-	guest "$cache" --cache "$cache" -- ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate
-done
-# All but what the arithmetic alone decides.
-guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime \
-	ork_seen ork_lifetime ork_train_gate
-guest debug --kernel debug -- ork_batch ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_sync ork_prime ork_seen
-guest rocket --kernel debug --module rocket --icount -- rocket_int8
-part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
-part run selftests/vm/run.sh
-part mutate selftests/mutate/run.sh
+$parts
 
 echo
 sed 's/^/skipped  /' "$logs/skipped"
 sed 's/^/failed   /' "$logs/failed"
+awk -f selftests/table.awk "$logs"/*.log
 echo "$(count passed) passed, $(count failed) failed, $(count skipped) skipped"
 [ "$(count failed)" = 0 ] && [ "$(count passed)" != 0 ]

@@ -9,7 +9,7 @@ set -uo pipefail
 
 # shellcheck source-path=SCRIPTDIR/../..
 . selftests/check/tap.sh
-built=build/host/lib
+built=$(dirname "$0")/..
 
 exported() {
 	sed -n 's/^\t\(ork_.*\);/\1/p' lib/libork.map

@@ -4,8 +4,8 @@
 PACKAGES=(
 	# native and cross builds, static checks
 	gcc libc6-dev libdrm-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross sparse perl kmod
-	# what the library does with memory
-	valgrind
+	# what the library does with memory, what the kernel does
+	valgrind gdb-multiarch
 	# manual pages
 	groff-base mandoc
 	# the emulated board, and the headers of its QEMU

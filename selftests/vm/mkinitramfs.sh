@@ -3,14 +3,14 @@
 # Packs the guest's root: busybox, the C library, libdrm, what build/arm64 holds, the kernel's modules
 # that the board needs, ork.ko, and modules that tests would like to have. Uncompressed, since the guest
 # would unpack it in emulation.
-# usage: mkinitramfs.sh KERNEL OUT
+# usage: mkinitramfs.sh KERNEL DIR OUT   DIR has the module, built for KERNEL
 set -euo pipefail
 
-kernel=${1:?usage: mkinitramfs.sh KERNEL OUT} out=${2:?usage: mkinitramfs.sh KERNEL OUT}
+kernel=${1:?usage: mkinitramfs.sh KERNEL DIR OUT} out=${3:?usage: mkinitramfs.sh KERNEL DIR OUT}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/selftests/vm
 built=$top/build/arm64
-module=$built/$kernel/module
+module=$2/module
 ork=$module/drivers/accel/ork/ork.ko
 exporter=$module/selftests/ork/exporter/ork_exporter.ko
 cross=/usr/aarch64-linux-gnu/lib

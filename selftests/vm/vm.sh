@@ -21,6 +21,8 @@ usage() {
 		                                  npu-log too (default build/vm)
 		  --timeout S                     default 300
 		  --append STRING                 more for the kernel's command line
+		  --coverage                      the driver that counts what of it ran: gcov/ of --out has that
+		  --gdb PATH                      a socket there for a debugger of the guest's kernel
 		  --shell                         keep the terminal, for an interactive command
 		Exit status: COMMAND's; 124 out of time; 125 the guest did not come to its end;
 		123 COMMAND succeeded, but the kernel complained or the driver did not unload.
@@ -30,7 +32,7 @@ usage() {
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kernel=stock cache=strict module=ork binding=mainline latency=0 memory=1024 smp=2 seed=1
-out=$top/build/vm limit=300 append='' shell='' icount=()
+out=$top/build/vm limit=300 append='' shell='' profiled='' icount=() gdb=()
 board=$top/build/host/libork-board.so
 env=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
@@ -44,6 +46,7 @@ parse() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--shell) shell=1; shift; continue ;;
+		--coverage) profiled=-coverage; shift; continue ;;
 		--icount) icount=(-icount "shift=0,sleep=off"); shift; continue ;;
 		--) shift; break ;;
 		--*) [ $# -ge 2 ] || usage ;;
@@ -64,6 +67,7 @@ parse() {
 		--out) out=$2 ;;
 		--timeout) limit=$2 ;;
 		--append) append=$2 ;;
+		--gdb) gdb=(-gdb "unix:${2//,/,,},server=on,wait=off") ;;
 		*) usage ;;
 		esac
 		shift 2
@@ -90,6 +94,7 @@ start_qemu() {
 		-M "rk3588-npu,cache=$cache,binding=$binding,npu-latency-us=$latency,seed=$seed" \
 		-M "npu-log=${out//,/,,}/npu-log" \
 		-cpu cortex-a76 -smp "$smp" -m "$memory" "${icount[@]}" -display none -monitor none -nic none -no-reboot \
+		"${gdb[@]}" \
 		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
 		-append "console=ttyAMA0 panic=-1 log_buf_len=4M npu_module=$module $append" \
 		-serial "file:${out//,/,,}/console" -device virtio-serial-pci \
@@ -136,13 +141,13 @@ if [ "$kernel" != stock ]; then
 	# shellcheck source=/dev/null
 	. "$env/env-$kernel.mk"
 fi
-initramfs=$top/build/arm64/$kernel/initramfs.cpio
+initramfs=$top/build/arm64/$kernel$profiled/initramfs.cpio
 for file in "$board" "$initramfs"; do
 	[ -e "$file" ] || { echo "vm.sh: $file is missing: make vm builds it" >&2; exit 125; }
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-rm -f "$out"/{status,dmesg,kernel-complaints,console,npu-log}
+rm -rf "$out"/{status,dmesg,kernel-complaints,console,npu-log,gcov}
 # QEMU leaves lines as they are unless it is the terminal's: no second carriage return then.
 { [ -n "$shell" ] || echo "stty -onlcr"; quoted "${command[@]}"; } >"$out/command"
 
