@@ -207,29 +207,46 @@ u32 ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
 	return calls;
 }
 
+/*
+ * How many ranges of lines an extent is. Rows with no whole line between them are one range: no
+ * line is maintained twice.
+ */
+static u32 ork_extent_ranges(const struct ork_extent *extent, u32 line)
+{
+	if (!extent->length)
+		return 0;
+	return extent->stride - extent->length < line ? 1 : extent->rows;
+}
+
+/* One of these ranges: rounded out to lines, but not past the end of the object. */
+static struct ork_lines ork_extent_lines(const struct ork_extent *extent, u64 size, u32 line,
+					 u32 range)
+{
+	u32 rows = ork_extent_ranges(extent, line) == 1 ? extent->rows : 1;
+	u64 first = extent->offset + extent->stride * range;
+	u64 end = first + extent->stride * (rows - 1) + extent->length;
+
+	return (struct ork_lines) {
+		.begin = round_down(first, (u64)line),
+		.end = min(round_up(end, (u64)line), size),
+	};
+}
+
 /* Maintains an extent, rounded out to lines. Returns the bytes of those lines. */
 static u64 ork_extent_maintain(const struct ork_extent *extent, bool invalidate)
 {
-	u64 line = ork_cache_line(), size = extent->bo->base.base.size;
-	u64 length = extent->length, bytes = 0;
-	u32 rows = extent->rows, row, calls = 0;
+	u32 line = ork_cache_line(), ranges = ork_extent_ranges(extent, line);
+	u64 size = extent->bo->base.base.size, bytes = 0;
+	u32 i, calls = 0;
 
-	if (!length)
+	if (!ranges)
 		return 0;
+	for (i = 0; i < ranges; i++) {
+		struct ork_lines lines = ork_extent_lines(extent, size, line, i);
 
-	/* Rows with no whole line between them are one range: no line is maintained twice. */
-	if (extent->stride - length < line) {
-		length += extent->stride * (rows - 1);
-		rows = 1;
-	}
-
-	for (row = 0; row < rows; row++) {
-		u64 offset = extent->offset + extent->stride * row;
-		u64 begin = round_down(offset, line);
-		u64 end = min(round_up(offset + length, line), size);
-
-		calls += ork_bo_maintain(extent->bo, begin, end - begin, invalidate);
-		bytes += end - begin;
+		calls += ork_bo_maintain(extent->bo, lines.begin, lines.end - lines.begin,
+					 invalidate);
+		bytes += lines.end - lines.begin;
 	}
 	trace_ork_sync(bytes, invalidate, calls);
 	return bytes;

@@ -28,6 +28,16 @@ struct ork_extent {
 	u64 stride;
 };
 
+/**
+ * struct ork_lines - bytes of an object: whole cache lines, but for the object's end
+ * @begin: first byte
+ * @end: the byte behind the last one
+ */
+struct ork_lines {
+	u64 begin;
+	u64 end;
+};
+
 int ork_extent_check(const struct drm_ork_extent *extent, u64 size, u32 line);
 struct ork_extent *ork_extents_get(struct ork_file *ofile, struct drm_file *file,
 				   const struct drm_ork_extent *args, u32 count, u32 known);
