@@ -5,6 +5,7 @@
 
 #include <linux/log2.h>
 #include <linux/of.h>
+#include <linux/overflow.h>
 #include <linux/platform_device.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -81,6 +82,21 @@ static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsig
 	return 0;
 }
 
+static void ork_vm_init_room(struct drm_mm *mm)
+{
+	drm_mm_init(mm, ORK_IOVA_START, (u64)ORK_IOVA_END + 1 - ORK_IOVA_START);
+}
+
+/* Finds addresses for an object and its guard page. */
+static int ork_vm_take_room(struct drm_mm *mm, struct drm_mm_node *node, u64 size)
+{
+	u64 all;
+
+	if (check_add_overflow(size, (u64)ORK_GUARD_SIZE, &all))
+		return -ENOSPC;
+	return drm_mm_insert_node(mm, node, all);
+}
+
 /**
  * ork_vm_create() - an empty address space
  * @ork: the device, with its cores bound
@@ -107,7 +123,7 @@ struct ork_vm *ork_vm_create(struct ork_device *ork)
 	vm->ork = ork;
 	kref_init(&vm->ref);
 	mutex_init(&vm->lock);
-	drm_mm_init(&vm->mm, ORK_IOVA_START, (u64)ORK_IOVA_END + 1 - ORK_IOVA_START);
+	ork_vm_init_room(&vm->mm);
 	iommu_set_fault_handler(vm->domain, ork_vm_fault, vm);
 	return vm;
 }
@@ -129,7 +145,7 @@ bool ork_vm_has_room(struct ork_vm *vm, u64 size)
 	bool room;
 
 	mutex_lock(&vm->lock);
-	room = !drm_mm_insert_node(&vm->mm, &node, size + ORK_GUARD_SIZE);
+	room = !ork_vm_take_room(&vm->mm, &node, size);
 	if (room)
 		drm_mm_remove_node(&node);
 	mutex_unlock(&vm->lock);
@@ -166,11 +182,10 @@ static int ork_mapping_map(struct ork_mapping *mapping)
 {
 	struct ork_vm *vm = mapping->vm;
 	struct ork_bo *bo = mapping->bo;
-	u64 size = bo->base.base.size;
 	int ret;
 
 	mutex_lock(&vm->lock);
-	ret = drm_mm_insert_node(&vm->mm, &mapping->node, size + ORK_GUARD_SIZE);
+	ret = ork_vm_take_room(&vm->mm, &mapping->node, bo->base.base.size);
 	if (ret)
 		goto out;
 	ret = ork_vm_map_locked(vm, mapping->node.start, bo->sgt);
