@@ -56,6 +56,18 @@ static unsigned long ork_watchdog_period(const struct ork_core *core)
 	return ork_watchdog_storm(core) ? 1 : max(core->job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
 }
 
+/* Whether a look that is due already would come too late for what runs now. */
+static bool ork_watchdog_late(const struct ork_core *core, unsigned long now)
+{
+	return time_before(now + ork_watchdog_period(core), core->look);
+}
+
+/* Whether the chain may go on. The first jiffy had begun already, and does not count. */
+static bool ork_watchdog_in_time(const struct ork_core *core, unsigned long now)
+{
+	return time_before_eq(now, core->progress + core->job->timeout);
+}
+
 static void ork_watchdog_look_in(struct ork_core *core, unsigned long delay)
 {
 	core->look = jiffies + delay;
@@ -75,8 +87,7 @@ void ork_watchdog_start_locked(struct ork_core *core)
 {
 	core->progress = jiffies;
 	core->counted = 0;
-	if (!delayed_work_pending(&core->watchdog) ||
-	    time_before(jiffies + ork_watchdog_period(core), core->look))
+	if (!delayed_work_pending(&core->watchdog) || ork_watchdog_late(core, jiffies))
 		ork_watchdog_look_in(core, ork_watchdog_period(core));
 }
 
@@ -121,8 +132,7 @@ static bool ork_watchdog_alive(struct ork_core *core)
 		core->counted = count;
 		core->progress = jiffies;
 	}
-	/* The first jiffy had begun already, and does not count. */
-	return time_before_eq(jiffies, core->progress + core->job->timeout);
+	return ork_watchdog_in_time(core, jiffies);
 }
 
 /*
