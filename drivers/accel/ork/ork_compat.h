@@ -30,6 +30,15 @@
 
 #include "ork_config.h"
 
+/* --- unit tests --------------------------------------------------------------- */
+
+/* Of a function that only unit tests may call too. Some kernels have no kunit/visibility.h yet. */
+#if IS_ENABLED(CONFIG_KUNIT)
+#define VISIBLE_IF_KUNIT
+#else
+#define VISIBLE_IF_KUNIT		static
+#endif
+
 /* --- the device and its driver ------------------------------------------------ */
 
 /* What a client opens: an accel node where there are any, else a render node. */

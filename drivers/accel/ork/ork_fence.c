@@ -107,7 +107,7 @@ static void ork_fence_add_times(const struct ork_fence *job, struct drm_ork_wait
 }
 
 /* Where and when the jobs behind a fence ran. */
-static void ork_fence_times(struct dma_fence *fence, struct drm_ork_wait *args)
+VISIBLE_IF_KUNIT void ork_fence_times(struct dma_fence *fence, struct drm_ork_wait *args)
 {
 	struct dma_fence_unwrap iter;
 	struct dma_fence *part;

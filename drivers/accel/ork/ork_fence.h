@@ -6,6 +6,7 @@
 
 struct drm_device;
 struct drm_file;
+struct drm_ork_wait;
 
 /**
  * struct ork_fence - a job's end
@@ -29,5 +30,9 @@ struct ork_fence {
 struct ork_fence *ork_fence_create(void);
 int ork_fence_error(struct dma_fence *fence);
 int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+void ork_fence_times(struct dma_fence *fence, struct drm_ork_wait *args);
+#endif
 
 #endif

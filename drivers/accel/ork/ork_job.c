@@ -127,7 +127,7 @@ static int ork_compare_pointers(const void *a, const void *b)
 }
 
 /* Sorts, and drops what is there twice. Returns how many are left. */
-static u32 ork_unique_pointers(void **pointers, u32 count)
+VISIBLE_IF_KUNIT u32 ork_unique_pointers(void **pointers, u32 count)
 {
 	u32 i, unique = 0;
 
@@ -153,7 +153,7 @@ static struct ork_job_bo *ork_job_find_bo(struct ork_job *job, const struct ork_
 	return &job->bos[low];
 }
 
-static int ork_job_collect_bos(struct ork_job *job)
+VISIBLE_IF_KUNIT int ork_job_collect_bos(struct ork_job *job)
 {
 	struct ork_bo **bos;
 	u32 i, count;
@@ -243,7 +243,7 @@ static bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes)
 	return false;
 }
 
-static int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task)
+VISIBLE_IF_KUNIT int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task)
 {
 	if (!task->programs || task->programs > DRM_ORK_MAX_PROGRAMS)
 		return -EINVAL;
@@ -287,7 +287,7 @@ static int ork_job_get_tasks(struct ork_job *job, const struct drm_ork_array *ar
 	return ret;
 }
 
-static int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *args)
+VISIBLE_IF_KUNIT int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *args)
 {
 	struct ork_device *ork = job->ofile->ork;
 	u32 all = BIT(ork->num_cores) - 1;

@@ -10,6 +10,8 @@
 
 struct drm_device;
 struct drm_file;
+struct drm_ork_job;
+struct drm_ork_task;
 struct ork_bo;
 struct ork_dependency;
 struct ork_extent;
@@ -100,5 +102,12 @@ void ork_job_end(struct ork_job *job);
 void ork_jobs_settle(struct work_struct *work);
 void ork_jobs_release(struct work_struct *work);
 int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+u32 ork_unique_pointers(void **pointers, u32 count);
+int ork_job_collect_bos(struct ork_job *job);
+int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task);
+int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *args);
+#endif
 
 #endif

@@ -82,13 +82,13 @@ static int ork_vm_fault(struct iommu_domain *domain, struct device *iommu, unsig
 	return 0;
 }
 
-static void ork_vm_init_room(struct drm_mm *mm)
+VISIBLE_IF_KUNIT void ork_vm_init_room(struct drm_mm *mm)
 {
 	drm_mm_init(mm, ORK_IOVA_START, (u64)ORK_IOVA_END + 1 - ORK_IOVA_START);
 }
 
 /* Finds addresses for an object and its guard page. */
-static int ork_vm_take_room(struct drm_mm *mm, struct drm_mm_node *node, u64 size)
+VISIBLE_IF_KUNIT int ork_vm_take_room(struct drm_mm *mm, struct drm_mm_node *node, u64 size)
 {
 	u64 all;
 
@@ -365,7 +365,7 @@ bool ork_mmu_idle_locked(const struct ork_mmu *mmu)
  * From here on the cores behind the IOMMU start nothing, until ork_dispatch_switched(). @vm is
  * what it is to be given, referenced, or NULL. False if there is nothing to do, or not yet.
  */
-static bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm)
+VISIBLE_IF_KUNIT bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm)
 {
 	unsigned long flags;
 

@@ -108,4 +108,10 @@ bool ork_mmu_idle_locked(const struct ork_mmu *mmu);
 void ork_mmu_stop(struct ork_mmu *mmu);
 void ork_mmu_detach(struct ork_mmu *mmu, struct ork_vm *vm);
 
+#if IS_ENABLED(CONFIG_KUNIT)
+void ork_vm_init_room(struct drm_mm *mm);
+int ork_vm_take_room(struct drm_mm *mm, struct drm_mm_node *node, u64 size);
+bool ork_mmu_begin_switch(struct ork_mmu *mmu, struct ork_vm **vm);
+#endif
+
 #endif

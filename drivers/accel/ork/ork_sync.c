@@ -14,6 +14,7 @@
 #include <drm/drm_print.h>
 
 #include "ork_array.h"
+#include "ork_compat.h"
 #include "ork_device.h"
 #include "ork_gem.h"
 #include "ork_sync.h"
@@ -70,7 +71,7 @@ int ork_extent_check(const struct drm_ork_extent *extent, u64 size, u32 line)
 	return extent->length % line && (several || end != size) ? -EINVAL : 0;
 }
 
-static int ork_extent_check_flags(const struct drm_ork_extent *extent, u32 known)
+VISIBLE_IF_KUNIT int ork_extent_check_flags(const struct drm_ork_extent *extent, u32 known)
 {
 	const u32 flags = extent->flags;
 
@@ -163,7 +164,7 @@ struct ork_extent *ork_extents_get(struct ork_file *ofile, struct drm_file *file
 }
 
 /* Bytes from @offset on that are contiguous for the device and belong to one DMA mapping. */
-static size_t ork_bo_run(const struct ork_bo *bo, u64 offset, u64 length)
+VISIBLE_IF_KUNIT size_t ork_bo_run(const struct ork_bo *bo, u64 offset, u64 length)
 {
 	size_t page = offset >> PAGE_SHIFT;
 	size_t run = PAGE_SIZE - offset_in_page(offset);
@@ -211,7 +212,7 @@ u32 ork_bo_maintain(struct ork_bo *bo, u64 offset, u64 length, bool invalidate)
  * How many ranges of lines an extent is. Rows with no whole line between them are one range: no
  * line is maintained twice.
  */
-static u32 ork_extent_ranges(const struct ork_extent *extent, u32 line)
+VISIBLE_IF_KUNIT u32 ork_extent_ranges(const struct ork_extent *extent, u32 line)
 {
 	if (!extent->length)
 		return 0;
@@ -219,8 +220,8 @@ static u32 ork_extent_ranges(const struct ork_extent *extent, u32 line)
 }
 
 /* One of these ranges: rounded out to lines, but not past the end of the object. */
-static struct ork_lines ork_extent_lines(const struct ork_extent *extent, u64 size, u32 line,
-					 u32 range)
+VISIBLE_IF_KUNIT struct ork_lines ork_extent_lines(const struct ork_extent *extent, u64 size,
+						   u32 line, u32 range)
 {
 	u32 rows = ork_extent_ranges(extent, line) == 1 ? extent->rows : 1;
 	u64 first = extent->offset + extent->stride * range;

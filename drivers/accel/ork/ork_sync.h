@@ -50,4 +50,11 @@ u32 ork_cache_line(void);
 
 int ork_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
+#if IS_ENABLED(CONFIG_KUNIT)
+int ork_extent_check_flags(const struct drm_ork_extent *args, u32 known);
+u32 ork_extent_ranges(const struct ork_extent *extent, u32 line);
+struct ork_lines ork_extent_lines(const struct ork_extent *extent, u64 size, u32 line, u32 range);
+size_t ork_bo_run(const struct ork_bo *bo, u64 offset, u64 length);
+#endif
+
 #endif

@@ -14,6 +14,7 @@
 
 #include <drm/drm_print.h>
 
+#include "ork_compat.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_dump.h"
@@ -51,19 +52,19 @@ static bool ork_watchdog_storm(const struct ork_core *core)
 }
 
 /* With its interrupt masked, nothing else tells of a chain's end. */
-static unsigned long ork_watchdog_period(const struct ork_core *core)
+VISIBLE_IF_KUNIT unsigned long ork_watchdog_period(const struct ork_core *core)
 {
 	return ork_watchdog_storm(core) ? 1 : max(core->job->timeout / ORK_WATCHDOG_LOOKS, 1UL);
 }
 
 /* Whether a look that is due already would come too late for what runs now. */
-static bool ork_watchdog_late(const struct ork_core *core, unsigned long now)
+VISIBLE_IF_KUNIT bool ork_watchdog_late(const struct ork_core *core, unsigned long now)
 {
 	return time_before(now + ork_watchdog_period(core), core->look);
 }
 
 /* Whether the chain may go on. The first jiffy had begun already, and does not count. */
-static bool ork_watchdog_in_time(const struct ork_core *core, unsigned long now)
+VISIBLE_IF_KUNIT bool ork_watchdog_in_time(const struct ork_core *core, unsigned long now)
 {
 	return time_before_eq(now, core->progress + core->job->timeout);
 }
@@ -140,7 +141,7 @@ static bool ork_watchdog_alive(struct ork_core *core)
  * other until it is reset.
  * @rearm tells whether to look again.
  */
-static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
+VISIBLE_IF_KUNIT struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 {
 	struct ork_job *job = core->job;
 
@@ -170,7 +171,7 @@ static struct ork_job *ork_watchdog_look(struct ork_core *core, bool *rearm)
 	return job;
 }
 
-static void ork_watchdog_count_hang_locked(struct ork_file *ofile)
+VISIBLE_IF_KUNIT void ork_watchdog_count_hang_locked(struct ork_file *ofile)
 {
 	ofile->hangs++;
 	if (!ork_hang_limit || ofile->hangs < ork_hang_limit || ofile->refusal)
