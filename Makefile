@@ -44,7 +44,8 @@ GUEST := build/arm64/$(KERNEL)$(PROFILED)
 GUEST_MODULE := $(GUEST)/module/drivers/accel/ork/ork.ko
 INITRAMFS := $(GUEST)/initramfs.cpio
 GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
-	ORK_TEST_MODULES=1 ORK_COVERAGE=$(if $(COVERAGE),y)
+	ORK_TEST_MODULES=1 $(if $(filter debug,$(KERNEL)),CONFIG_DRM_ORK_KUNIT_TEST=y) \
+	ORK_COVERAGE=$(if $(COVERAGE),y)
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 

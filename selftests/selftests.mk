@@ -4,7 +4,7 @@
 
 KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen
 LIB_SUITES := ork_matmul ork_cores ork_batch ork_results ork_large
-SUITE_SCRIPTS := run-suites ork_train_gate
+SUITE_SCRIPTS := run-suites ork_kunit ork_train_gate
 GOLDEN := $(addprefix $(B)/selftests/,golden.inc large.inc)
 
 ALL += $(addprefix $(B)/bin/,$(KERNEL_SUITES) $(LIB_SUITES) $(SUITE_SCRIPTS))

@@ -74,13 +74,12 @@ count() {
 }
 
 
-# built COVERAGE: what parts need, before the first one starts. COVERAGE=1: of the debug kernel's module and on this
-# machine what counts what of it ran.
+# What parts need, before the first one starts.
 built() {
 	build host ARCH=host all
 	build board ARCH=host board
 	build guest ARCH=arm64 guest
-	build debug-guest ARCH=arm64 KERNEL=debug "$@" guest
+	build debug-guest ARCH=arm64 KERNEL=debug guest
 }
 
 checks() {
@@ -112,14 +111,20 @@ test_parts() {
 	part run selftests/vm/run.sh
 }
 
-# Every suite wherever it can tell something, every mutation, and what of the code all that ran.
-full_parts() {
-	built COVERAGE=1
+# What counts what of the code ran: all on this machine, and the module on the debug kernel.
+counted() {
+	build coverage-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
 	unit COVERAGE=1 unit
-	# The suites for which it matters what the caches do.
-	local cache cached="ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate"
 	guest debug --kernel debug --coverage -- ork_kunit ork_fail ork_cores ork_batch ork_uapi ork_submit ork_order \
 		ork_hang ork_lifetime ork_sync ork_prime ork_seen
+}
+
+# Every suite wherever it can tell something, every mutation, and what of the code all that ran.
+full_parts() {
+	built
+	counted
+	# The suites for which it matters what the caches do.
+	local cache cached="ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate"
 	guest strict
 	for cache in evict coherent; do
 		# shellcheck disable=SC2086 # a list of words
@@ -141,11 +146,9 @@ full_parts() {
 }
 
 coverage_parts() {
+	build host ARCH=host all
 	build board ARCH=host board
-	build debug-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
-	unit COVERAGE=1 unit
-	guest debug --kernel debug --coverage -- ork_kunit ork_fail ork_cores ork_batch ork_uapi ork_submit ork_order \
-		ork_hang ork_lifetime ork_sync ork_prime ork_seen
+	counted
 	part coverage selftests/coverage/report.py build/vm-debug/gcov
 }
 

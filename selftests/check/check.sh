@@ -30,7 +30,7 @@ to_check() {
 		find "$@" -newer "$passed"
 	fi
 }
-mapfile -t module_sources < <(to_check drivers/accel/ork/ork_*.[ch] selftests/ork/exporter/*.[ch])
+mapfile -t module_sources < <(to_check drivers/accel/ork/{,tests/}ork_*.[ch] selftests/ork/exporter/*.[ch])
 mapfile -t uapi_sources < <(to_check uapi/drm/*.h)
 
 kbuild() {

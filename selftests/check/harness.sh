@@ -52,4 +52,10 @@ check "a reference counted wrongly is seen" log_is dirty "[    2.0] refcount_t: 
 check "a lock order that can deadlock is seen" log_is dirty "[    2.0] WARNING: possible circular locking dependency"
 check "a leak is seen" log_is dirty "[    2.0] kmemleak: 3 new suspected memory leaks"
 check "a wrong DMA mapping is seen" log_is dirty "[    2.0] DMA-API: ork: device driver frees DMA memory"
+# What KUnit says of its own is no complaint, but what the kernel says meanwhile is.
+check "a unit test of the kernel is no complaint" log_is clean "[    2.0]     ok 3 walk_goes_from_line_to_line"
+check "a failed unit test of the kernel is its suite's to tell" \
+	log_is clean "[    2.0]     # walk_goes_from_line_to_line: EXPECTATION FAILED at ork_sync_test.c:1"
+check "a bad access in a unit test of the kernel is seen" \
+	log_is dirty "[    2.0] BUG: KASAN: slab-out-of-bounds in walk_goes_from_line_to_line+0x0/0x1 [ork]"
 checks_end

@@ -37,8 +37,9 @@ built() {
 	[ -e "$scratch/module/drivers/accel/ork/$1" ] || echo "no $1 has come of it"
 }
 
+# builds_against KDIR ARGUMENT...
 builds_against() {
-	kbuild "$1" modules && built ork.ko
+	kbuild "$@" modules && built ork.ko
 }
 
 builds_without_scheduler() {
@@ -54,8 +55,10 @@ else
 fi
 if [ -d "$(kdir -debug)" ]; then
 	check "builds against the kernel built from source" builds_against "$(kdir -debug)"
+	check "builds against it with the unit tests" builds_against "$(kdir -debug)" CONFIG_DRM_ORK_KUNIT_TEST=y
 else
 	skip "builds against the kernel built from source" "not built yet: selftests/env/setup.sh debug"
+	skip "builds against it with the unit tests" "likewise"
 fi
 check "builds without a scheduler, as for Linux 6.1.0 and the vendor's 6.1" builds_without_scheduler
 checks_end

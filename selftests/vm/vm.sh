@@ -96,7 +96,7 @@ start_qemu() {
 		-cpu cortex-a76 -smp "$smp" -m "$memory" "${icount[@]}" -display none -monitor none -nic none -no-reboot \
 		"${gdb[@]}" \
 		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
-		-append "console=ttyAMA0 panic=-1 log_buf_len=4M npu_module=$module $append" \
+		-append "console=ttyAMA0 panic=-1 log_buf_len=4M kunit.enable=1 npu_module=$module $append" \
 		-serial "file:${out//,/,,}/console" -device virtio-serial-pci \
 		-chardev "stdio,id=terminal,signal=$signals" -device virtconsole,chardev=terminal \
 		-virtfs "local,path=${out//,/,,},mount_tag=out,security_model=none" \
