@@ -81,4 +81,71 @@ static inline int module_remove(void)
 	return syscall(SYS_delete_module, "ork", O_NONBLOCK) ? -errno : 0;
 }
 
+#define MODULE		"/modules/ork.ko"
+
+static inline int module_insert(void)
+{
+	int file = open(MODULE, O_RDONLY | O_CLOEXEC), error;
+
+	if (file < 0)
+		return -errno;
+	error = syscall(SYS_finit_module, file, "", 0) ? -errno : 0;
+	close(file);
+	return error;
+}
+
+#define NEED_MODULE do {							\
+	if (access(MODULE, R_OK))						\
+		SKIP(return, "needs " MODULE);					\
+} while (0)
+
+/* A test that failed half way may have left the device unbound. */
+static inline int device_return(void)
+{
+	int fd = device_open();
+
+	if (fd >= 0)
+		return fd;
+	module_remove();
+	module_insert();
+	return device_open();
+}
+
+/* --- what exists ------------------------------------------------------------------------------ */
+
+/* A line of debugfs' "live" that counts something, or "". Without that file nothing is known. */
+static inline const char *alive(void)
+{
+	static char line[64];
+	unsigned int count = 0;
+	FILE *file = NULL;
+	glob_t paths;
+
+	if (!glob("/sys/kernel/debug/dri/*/live", 0, NULL, &paths) ||
+	    !glob("/sys/kernel/debug/accel/*/live", 0, NULL, &paths))
+		file = fopen(paths.gl_pathv[0], "re");
+	globfree(&paths);
+	while (!count && file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*s %u", &count) != 1)
+			count = 1;
+	if (file)
+		fclose(file);
+	return count ? line : "";
+}
+
+/* Every mapping of the device keeps a file open. */
+static inline void unmap_everything(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start, end;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if ((strstr(line, "/dev/dri/") || strstr(line, "/dev/accel/")) &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			munmap((void *)start, end - start);
+	if (maps)
+		fclose(maps);
+}
+
 #endif

@@ -8,12 +8,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <linux/dma-buf.h>
-#include <linux/dma-heap.h>
-#include <linux/udmabuf.h>
 #include "exporter/ork_exporter.h"
 #include "ork_test.h"
 #include "board.h"
+#include "dma_buf.h"
 #include "driver.h"
 
 #define TO		DRM_ORK_EXTENT_TO_DEVICE
@@ -25,31 +23,10 @@
 #define START		DMA_BUF_SYNC_START
 #define END		DMA_BUF_SYNC_END
 
-#define PAGES		16
-#define BYTES		(PAGES * PAGE)
-
 /* Of a program: long enough for some calls before it ends. */
 #define SLOW_US		400000
 
 /* --- dma-bufs --------------------------------------------------------------------------------- */
-
-/* A dma-buf, or a negative errno. */
-static int prime_export(int fd, uint32_t handle)
-{
-	struct drm_prime_handle prime = { .handle = handle, .flags = DRM_CLOEXEC | DRM_RDWR };
-	int error = call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime);
-
-	return error ? error : prime.fd;
-}
-
-static int prime_import(int fd, int dma_buf, uint32_t *handle)
-{
-	struct drm_prime_handle prime = { .fd = dma_buf };
-	int error = call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
-
-	*handle = prime.handle;
-	return error;
-}
 
 static int bo_info(int fd, uint32_t handle, struct drm_ork_bo_info *info)
 {
@@ -80,17 +57,6 @@ static int bo_import(int fd, int dma_buf, struct bo *bo)
 static uint8_t *dma_buf_map(int dma_buf, uint64_t size)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, dma_buf, 0);
-}
-
-static int dma_buf_sync(int dma_buf, uint64_t flags)
-{
-	struct dma_buf_sync sync = { .flags = flags };
-	int error;
-
-	do {
-		error = call(dma_buf, DMA_BUF_IOCTL_SYNC, &sync);
-	} while (error == -EINTR || error == -EAGAIN);
-	return error;
 }
 
 static bool same_dma_buf(int a, int b)
@@ -562,35 +528,6 @@ TEST_F(export, object_attached_elsewhere_outlives_its_file)
 }
 
 /* --- buffers of others that ork's jobs work on ------------------------------------------------ */
-
-static int udmabuf_create(void)
-{
-	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = BYTES };
-	int node = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd;
-
-	if (node < 0)
-		return -errno;
-	create.memfd = memfd_create("ork_prime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if ((int)create.memfd < 0 || ftruncate(create.memfd, BYTES) ||
-	    fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
-		return -errno;
-	fd = ioctl(node, UDMABUF_CREATE, &create);
-	close(create.memfd);
-	close(node);
-	return fd < 0 ? -EIO : fd;
-}
-
-static int heap_create(void)
-{
-	struct dma_heap_allocation_data data = { .len = BYTES, .fd_flags = O_RDWR | O_CLOEXEC };
-	int node = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC), error;
-
-	if (node < 0)
-		return -errno;
-	error = call(node, DMA_HEAP_IOCTL_ALLOC, &data);
-	close(node);
-	return error ? error : (int)data.fd;
-}
 
 /* A dumb buffer of vgem, write-combined for the CPU. */
 static int vgem_create(void)
