@@ -247,6 +247,21 @@ static inline struct drm_device *ork_compat_debugfs_device(struct seq_file *m)
 }
 
 /**
+ * ork_compat_debugfs_root() - the device's folder
+ * @drm: the device, registered
+ *
+ * Return: the folder; that of its first minor where the device has none of its own.
+ */
+static inline struct dentry *ork_compat_debugfs_root(struct drm_device *drm)
+{
+#ifdef ORK_DEVICE_DEBUGFS_ROOT
+	return drm->debugfs_root;
+#else
+	return drm->primary->debugfs_root;
+#endif
+}
+
+/**
  * ork_compat_debugfs_add() - make files that live as long as the device is registered
  * @drm: the device, registered
  * @files: the files

@@ -12,6 +12,7 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_dump.h"
+#include "ork_fault.h"
 #include "ork_job.h"
 #include "ork_watchdog.h"
 
@@ -112,12 +113,15 @@ void ork_core_kick(struct ork_core *core, const struct ork_task *task)
 	writel_relaxed(pointer, core->array + (ORK_CORE_S_POINTER & 0xfff));
 	ork_pc_write(core, ORK_PC_BASE_ADDRESS, task->iova);
 	ork_pc_write(core, ORK_PC_REGISTER_AMOUNTS, ORK_PC_AMOUNT(task->words));
-	ork_pc_write(core, ORK_PC_INTERRUPT_MASK, ORK_INT_DPU);
+	ork_pc_write(core, ORK_PC_INTERRUPT_MASK,
+		     ork_fault_due(ORK_FAULT_INTERRUPT) ? 0 : ORK_INT_DPU);
 	ork_pc_write(core, ORK_PC_INTERRUPT_CLEAR, ORK_INT_ALL);
 	ork_pc_write(core, ORK_PC_TASK_CON, ORK_PC_TASK_CON_RESERVED_14 |
 		     ORK_PC_TASK_CON_TASK_COUNT_CLEAR | ORK_PC_TASK_CON_TASK_PP_EN |
 		     ORK_PREP(ORK_PC_TASK_CON_TASK_NUMBER, task->programs));
 	ork_pc_write(core, ORK_PC_TASK_DMA_BASE_ADDR, 0);
+	if (ork_fault_due(ORK_FAULT_RUN))
+		return;
 	writel(ORK_PC_OPERATION_ENABLE_OP_EN, core->pc + ORK_PC_OPERATION_ENABLE);
 	ork_pc_write(core, ORK_PC_OPERATION_ENABLE, 0);
 }
@@ -229,7 +233,10 @@ static int ork_core_pulse_resets(struct ork_core *core)
 {
 	int ret;
 
-	ret = reset_control_bulk_assert(ORK_CORE_RESETS, core->resets);
+	if (ork_fault_due(ORK_FAULT_RESET))
+		return 0;
+	ret = ork_fault_due(ORK_FAULT_LINE) ? -EIO :
+	      reset_control_bulk_assert(ORK_CORE_RESETS, core->resets);
 	if (ret)
 		return ret;
 	udelay(ORK_RESET_HOLD_US);

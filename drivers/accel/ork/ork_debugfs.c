@@ -14,6 +14,7 @@
 #include "ork_compat.h"
 #include "ork_debugfs.h"
 #include "ork_device.h"
+#include "ork_fault.h"
 #include "ork_job.h"
 #include "ork_live.h"
 
@@ -258,4 +259,5 @@ static const struct ork_compat_debugfs_file ork_debugfs_files[] = {
 void ork_debugfs_init(struct ork_device *ork)
 {
 	ork_compat_debugfs_add(&ork->drm, ork_debugfs_files, ARRAY_SIZE(ork_debugfs_files));
+	ork_fault_init(ork);
 }

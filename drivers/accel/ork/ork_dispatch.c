@@ -24,6 +24,7 @@
 
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_fault.h"
 #include "ork_job.h"
 #include "ork_queue.h"
 #include "ork_trace.h"
@@ -317,7 +318,8 @@ irqreturn_t ork_dispatch_interrupt(struct ork_core *core)
 		ork_core_acknowledge(core);
 		core->signalled = true;
 		ret = IRQ_HANDLED;
-		if (!core->job || !ork_core_done(core, &core->job->tasks[core->task]))
+		if (!core->job || !ork_core_done(core, &core->job->tasks[core->task]) ||
+		    ork_fault_due(ORK_FAULT_SPURIOUS))
 			ork_watchdog_spurious_locked(core);
 		else if (ork_dispatch_task_done_locked(core))
 			ret = IRQ_WAKE_THREAD;

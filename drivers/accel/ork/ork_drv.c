@@ -30,6 +30,7 @@
 #include "ork_debugfs.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_fault.h"
 #include "ork_fdinfo.h"
 #include "ork_fence.h"
 #include "ork_gem.h"
@@ -287,7 +288,9 @@ static int ork_device_init(struct ork_device *ork)
 	INIT_WORK(&ork->release, ork_jobs_release);
 	init_waitqueue_head(&ork->jobs_gone);
 
-	ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI | ORK_COMPAT_WQ_PERCPU, 0);
+	if (!ork_fault_due(ORK_FAULT_QUEUE))
+		ork->wq = alloc_workqueue("ork", WQ_MEM_RECLAIM | WQ_HIGHPRI | ORK_COMPAT_WQ_PERCPU,
+					  0);
 	if (!ork->wq)
 		return -ENOMEM;
 	return drmm_add_action_or_reset(&ork->drm, ork_wq_release, ork->wq);

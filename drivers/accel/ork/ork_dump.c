@@ -27,6 +27,7 @@
 #include "ork_debugfs.h"
 #include "ork_device.h"
 #include "ork_dump.h"
+#include "ork_fault.h"
 #include "ork_gem.h"
 #include "ork_job.h"
 #include "ork_sync.h"
@@ -527,7 +528,7 @@ static void ork_dump_work(struct work_struct *work)
 {
 	struct ork_dump *dump = container_of(work, struct ork_dump, work);
 	size_t size = ork_dump_print(dump, NULL, INT_MAX);
-	char *text = vmalloc(size + 1);
+	char *text = ork_fault_due(ORK_FAULT_DUMP) ? NULL : vmalloc(size + 1);
 
 	if (text) {
 		ork_dump_print(dump, text, size + 1);

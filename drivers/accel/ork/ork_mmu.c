@@ -16,6 +16,7 @@
 #include "ork_compat.h"
 #include "ork_device.h"
 #include "ork_dispatch.h"
+#include "ork_fault.h"
 #include "ork_gem.h"
 #include "ork_live.h"
 #include "ork_trace.h"
@@ -328,7 +329,8 @@ static int ork_mmu_attach_locked(struct ork_mmu *mmu, struct ork_vm *vm)
 	int ret;
 
 	lockdep_assert_held(&mmu->lock);
-	ret = iommu_attach_group(vm->domain, mmu->group);
+	ret = ork_fault_due(ORK_FAULT_ATTACH) ? -ETIMEDOUT :
+	      iommu_attach_group(vm->domain, mmu->group);
 	if (ret) {
 		drm_notice(&mmu->ork->drm, "an address space cannot be attached: %d\n", ret);
 		return ret;

@@ -13,6 +13,7 @@
 #include <linux/pm_runtime.h>
 
 #include "ork_device.h"
+#include "ork_fault.h"
 #include "ork_node.h"
 
 /**
@@ -84,12 +85,14 @@ static int ork_node_power_on(struct ork_node *node)
 	node->num_clks = devm_clk_bulk_get_all(node->dev, &node->clks);
 	if (node->num_clks < 0)
 		return dev_err_probe(node->dev, node->num_clks, "no clocks\n");
-	ret = clk_bulk_prepare_enable(node->num_clks, node->clks);
+	ret = ork_fault_due(ORK_FAULT_CLOCK) ? -EIO :
+	      clk_bulk_prepare_enable(node->num_clks, node->clks);
 	if (ret)
 		return ret;
 
 	pm_runtime_enable(node->dev);
-	ret = pm_runtime_resume_and_get(node->dev);
+	ret = ork_fault_due(ORK_FAULT_POWER) ? -ETIMEDOUT :
+	      pm_runtime_resume_and_get(node->dev);
 	if (ret) {
 		pm_runtime_disable(node->dev);
 		clk_bulk_disable_unprepare(node->num_clks, node->clks);

@@ -94,6 +94,19 @@ void probe(struct drm_device *drm, const struct drm_debugfs_info *files)
 int drm_debugfs_add_files;
 #endif
 
+/* interface: drm_device.debugfs_root */
+#if defined(ORK_DEVICE_DEBUGFS_ROOT)
+struct dentry *probe(const struct drm_device *drm)
+{
+	return drm->debugfs_root;
+}
+#elif defined(ORK_DEVICE_NO_DEBUGFS_ROOT)
+struct probe {
+	struct drm_device;
+	int debugfs_root;
+};
+#endif
+
 /* interface: drm_file.client_id */
 #if defined(ORK_FILE_CLIENT_ID)
 u64 probe(const struct drm_file *file)

@@ -18,6 +18,7 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_dump.h"
+#include "ork_fault.h"
 #include "ork_job.h"
 #include "ork_trace.h"
 #include "ork_watchdog.h"
@@ -149,7 +150,7 @@ VISIBLE_IF_KUNIT struct ork_job *ork_watchdog_look(struct ork_core *core, bool *
 	if (!job)
 		return NULL;
 
-	core->fault |= ork_core_has_dma_error(core);
+	core->fault |= ork_core_has_dma_error(core) || ork_fault_due(ORK_FAULT_DMA);
 	if (!core->fault && ork_core_done(core, &job->tasks[core->task])) {
 		/* The interrupt was lost, or is about to come and will find nothing to do. */
 		ork_core_acknowledge(core);
