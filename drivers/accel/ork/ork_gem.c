@@ -139,9 +139,10 @@ static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 fla
 	dma_addr_t *index;
 	struct ork_bo *bo;
 
+	/* Without memory for an inode shmem has no "space". Here that is what addresses lack. */
 	shmem = drm_gem_shmem_create(&ork->drm, size);
 	if (IS_ERR(shmem))
-		return ERR_CAST(shmem);
+		return PTR_ERR(shmem) == -ENOSPC ? ERR_PTR(-ENOMEM) : ERR_CAST(shmem);
 
 	/* From here on ork_gem_free() ends it; until here the helper did. */
 	ork_live_inc(ORK_LIVE_BOS);
