@@ -2,7 +2,7 @@
 # The kselftest suites, for the emulated board and for real ones. On the host, those that use the
 # library run on the NPU model as unit tests.
 
-KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen
+KERNEL_SUITES := ork_uapi ork_sync ork_submit ork_order ork_hang ork_lifetime ork_prime ork_seen ork_fail
 LIB_SUITES := ork_matmul ork_cores ork_batch ork_results ork_large
 SUITE_SCRIPTS := run-suites ork_kunit ork_train_gate
 GOLDEN := $(addprefix $(B)/selftests/,golden.inc large.inc)

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include "ork_test.h"
 #include "board.h"
-#include "driver.h"
 
 #define READ		DRM_ORK_EXTENT_READ
 #define WRITE		DRM_ORK_EXTENT_WRITE
@@ -337,92 +336,6 @@ TEST_F_TIMEOUT(submit, thousand_rejected_submits_leave_the_allocator_whole, 60)
 	}
 	self->job.tasks.stride = sizeof(tasks[0]);
 	EXPECT_EQ(0, attempt(self));
-}
-
-/* --- allocations that fail: case 14 ----------------------------------------------------------- */
-
-#define FAIL_NTH	"/proc/thread-self/fail-nth"
-#define FAILSLAB	"/sys/kernel/debug/failslab/"
-#define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc/"
-
-/*
- * Allocations that may wait for memory can fail too, those of @pages as well; the log is not told.
- * False if none can be made to.
- */
-static bool allocations_can_fail(bool pages)
-{
-	return !access(FAIL_NTH, W_OK) && !write_text(FAILSLAB "ignore-gfp-wait", "N") &&
-	       !write_text(FAILSLAB "verbose", "0") &&
-	       !write_text(FAIL_PAGES "ignore-gfp-wait", pages ? "N" : "Y") &&
-	       !write_text(FAIL_PAGES "verbose", "0");
-}
-
-/* A submit of which the @nth allocation fails; false in @failed if it made fewer. */
-static int submit_failing(FIXTURE_DATA(submit) *self, unsigned int nth, bool *failed)
-{
-	int file = open(FAIL_NTH, O_RDWR | O_CLOEXEC), error;
-	char text[16] = "";
-
-	snprintf(text, sizeof(text), "%u", nth);
-	if (file < 0 || pwrite(file, text, strlen(text), 0) < 0)
-		return -errno;
-	error = call(self->fd, DRM_IOCTL_ORK_SUBMIT, &self->args);
-	memset(text, 0, sizeof(text));
-	if (pread(file, text, sizeof(text) - 1, 0) < 0 || pwrite(file, "0", 1, 0) < 0)
-		error = -errno;
-	close(file);
-	*failed = !atoi(text);
-	return error;
-}
-
-/* Each allocation in turn: nothing starts, or all of it. How many submits were refused. */
-static unsigned int fail_each(struct __test_metadata *_metadata, FIXTURE_DATA(submit) *self)
-{
-	unsigned int nth, refused = 0;
-	bool failed = true;
-	int error;
-
-	for (nth = 1; failed && nth < 1000; nth++) {
-		memset(self->product.bo.data + self->product.c, UNTOUCHED,
-		       product_c_bytes(&self->product));
-		error = submit_failing(self, nth, &failed);
-		if (error) {
-			EXPECT_EQ(-ENOMEM, error);
-			EXPECT_TRUE(product_untouched(&self->product));
-			refused++;
-		} else {
-			EXPECT_EQ(0, job_status(self->fd, self->out.handle));
-			EXPECT_EQ(0u, product_wrong(&self->product, 32));
-		}
-		EXPECT_EQ(0, health(self->fd, 0));
-	}
-	EXPECT_FALSE(failed);
-	return refused;
-}
-
-#define SIX	6
-
-/* With pages their number varies from call to call, and one may be passed over: more than once. */
-TEST_F_TIMEOUT(submit, any_allocation_of_a_submit_may_fail, 120)
-{
-	struct drm_ork_extent extents[4 + SIX];
-	struct drm_ork_job jobs[2];
-	struct bo bo;
-
-	if (!allocations_can_fail(false))
-		SKIP(return, "needs fault injection, and root");
-	memcpy(extents, self->product.extents, 4 * sizeof(extents[0]));
-	for (unsigned int i = 0; i < SIX; i++) {
-		ASSERT_EQ(0, bo_create(self->fd, PAGE, &bo));
-		extents[4 + i] = extent(&bo, NO_SYNC, 0, PAGE);
-	}
-	self->job.extents = ARRAY(extents, 4 + SIX);
-	jobs[0] = jobs[1] = self->job;
-	self->args.jobs = ARRAY(jobs, 2);
-	for (unsigned int pass = 0; pass < 4; pass++) {
-		EXPECT_TRUE(allocations_can_fail(pass % 2));
-		EXPECT_LT(10u, fail_each(_metadata, self));
-	}
 }
 
 /* --- what runs -------------------------------------------------------------------------------- */
