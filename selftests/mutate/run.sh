@@ -146,7 +146,7 @@ each_mutation() {
 # The suites that are needed, each once.
 declare -A needed=()
 need() {
-	needed[$3 $4]+="$5 "
+	needed[$3 $4]+=$5$'\n'
 }
 
 # The unchanged tree: what a mutation must turn red is green.
@@ -156,11 +156,11 @@ baseline() {
 		log=$work/unchanged-${key// /-}.log
 		# shellcheck disable=SC2086
 		(suite $key) >"$log"
-		for test in $(tr ' ' '\n' <<<"${needed[$key]}" | sort -u); do
+		while read -r test; do
 			[ "$(verdict "$log" "$test")" = green ] && continue
 			complain "$log"
 			result "not ok" "unchanged, $test is not green"
-		done
+		done < <(printf '%s' "${needed[$key]}" | sort -u)
 	done
 	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"
 }
