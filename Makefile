@@ -44,16 +44,16 @@ GUEST := build/arm64/$(KERNEL)$(PROFILED)
 GUEST_MODULE := $(GUEST)/module/drivers/accel/ork/ork.ko
 INITRAMFS := $(GUEST)/initramfs.cpio
 GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
-	ORK_TEST_MODULES=1 $(if $(filter debug,$(KERNEL)),CONFIG_DRM_ORK_KUNIT_TEST=y) \
+	ORK_TEST_MODULES=1 $(if $(filter debug,$(KERNEL)),CONFIG_DRM_ORK_KUNIT_TEST=y KCFLAGS=-g) \
 	ORK_COVERAGE=$(if $(COVERAGE),y)
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-full coverage setup unit unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb rocket bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-suites unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb rocket bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
-ifneq ($(filter all install unit unit-quick check-unit,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all install unit unit-counted unit-suites unit-quick check-unit,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(LIBDRM_LIBS),)
 $(error libdrm is missing: apt-get install pkg-config libdrm-dev)
 endif
@@ -85,7 +85,7 @@ run: setup
 	@$(MAKE) $(QUIET) ARCH=arm64 guest
 	@selftests/vm/run.sh
 
-test test-full coverage:
+test test-ci test-full coverage:
 	@selftests/env/setup.sh debug
 	@selftests/summary.sh $@
 
@@ -94,7 +94,14 @@ setup:
 	@selftests/env/setup.sh $(filter-out stock,$(KERNEL))
 
 unit: $(UNIT_TESTS)
-	@selftests/unit.sh $(UNIT_TESTS)
+	@selftests/unit.sh $^
+
+# The suites' tests are processes that end without leaving what they counted.
+unit-counted: $(filter-out $(LIB_SUITE_TESTS),$(UNIT_TESTS))
+	@selftests/unit.sh $^
+
+unit-suites: $(LIB_SUITE_TESTS)
+	@selftests/unit.sh $^
 
 # What takes ten seconds of a CPU or more.
 SLOW_TESTS := lib/tests/test_parts lib/tests/test_threads_tsan \
@@ -203,7 +210,8 @@ help:
 	@echo 'make run           train a network on the emulated board, and print what it cost'
 	@echo 'make check         unit tests and static checks of what has changed since it passed last: seconds'
 	@echo 'make test          every suite where it is likeliest to fail: minutes'
-	@echo 'make test-full     every suite everywhere, every mutation, and a table of what that proves: an hour'
+	@echo 'make test-ci       every suite wherever it can tell something: half an hour'
+	@echo 'make test-full     that, every mutation, and a table of what it proves: an hour'
 	@echo 'make coverage      what of module, library and model the tests ran; build/coverage has the rest'
 	@echo 'make unit          the host unit tests alone'
 	@echo 'make check-static  the static checks alone'

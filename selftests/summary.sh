@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Runs the parts of the tests, two at a time, and counts the TAP lines of all of them.
-# usage: summary.sh test|test-full|coverage
+# usage: summary.sh test|test-ci|test-full|coverage
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 1
@@ -114,15 +114,18 @@ test_parts() {
 # What counts what of the code ran: all on this machine, and the module on the debug kernel.
 counted() {
 	build coverage-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
-	unit COVERAGE=1 unit
-	guest debug --kernel debug --coverage -- ork_kunit ork_fail ork_cores ork_batch ork_uapi ork_submit ork_order \
+	unit COVERAGE=1 unit-counted
+	debug_guest --coverage
+}
+
+# debug_guest OPTION...
+debug_guest() {
+	guest debug --kernel debug "$@" -- ork_kunit ork_fail ork_batch ork_uapi ork_submit ork_order \
 		ork_hang ork_lifetime ork_sync ork_prime ork_seen
 }
 
-# Every suite wherever it can tell something, every mutation, and what of the code all that ran.
-full_parts() {
-	built
-	counted
+# Every suite wherever it can tell something.
+all_parts() {
 	# The suites for which it matters what the caches do.
 	local cache cached="ork_matmul ork_cores ork_batch ork_large ork_uapi ork_submit ork_sync ork_prime ork_train_gate"
 	guest strict
@@ -137,11 +140,33 @@ full_parts() {
 	checks
 	start kernels selftests/check/kernels.sh
 	start gdb selftests/check/gdb.sh
-	start mutate-1 selftests/mutate/run.sh --full --share 1/2
-	start mutate-2 selftests/mutate/run.sh --full --share 2/2
+}
+
+last_parts() {
 	finish
 	part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
 	part run selftests/vm/run.sh
+}
+
+# As much as can be waited for at each submission.
+ci_parts() {
+	built
+	unit unit
+	debug_guest
+	all_parts
+	start mutate selftests/mutate/run.sh
+	last_parts
+}
+
+# All of that, every mutation, and what of the code ran.
+full_parts() {
+	built
+	counted
+	start suites "${make[@]}" ARCH=host unit-suites
+	all_parts
+	start mutate-1 selftests/mutate/run.sh --full --share 1/2
+	start mutate-2 selftests/mutate/run.sh --full --share 2/2
+	last_parts
 	part coverage selftests/coverage/report.py build/vm-debug/gcov
 }
 
@@ -154,10 +179,11 @@ coverage_parts() {
 
 case ${1:-} in
 test) parts=test_parts ;;
+test-ci) parts=ci_parts ;;
 test-full) parts=full_parts ;;
 coverage) parts=coverage_parts ;;
 *)
-	echo "usage: summary.sh test|test-full|coverage" >&2
+	echo "usage: summary.sh test|test-ci|test-full|coverage" >&2
 	exit 2
 	;;
 esac

@@ -27,7 +27,8 @@ FNR == 1 {
 }
 
 /^# injected / {
-	calls++
+	calls += !($3 in known)
+	known[$3]
 	injected += $4
 }
 
@@ -44,7 +45,7 @@ FNR == 1 {
 	rocket = $4
 }
 
-/^ok .* golden\./ || /^ok .* large\./ {
+/^ok [0-9]+ (golden|large)\./ {
 	products++
 }
 
@@ -61,7 +62,7 @@ END {
 	if (mutations)
 		row("mutations killed", killed + 0 " of " mutations)
 	if (injected)
-		row("failures injected", injected " in " calls " calls and places")
+		row("failures injected", injected " at " calls " calls and points")
 	if (kunit)
 		row("KUnit cases", kunit)
 	if (rocket)
