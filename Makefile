@@ -49,7 +49,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-suites unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb rocket bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-suites unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb soak rocket bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -155,6 +155,12 @@ vm-gdb:
 	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=debug guest
 	@selftests/vm/gdb.sh $(GDBFLAGS) -- $(or $(TEST),run-suites)
 
+# As often as REPETITIONS says.
+soak: setup
+	@$(MAKE) $(QUIET) ARCH=host board
+	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	@selftests/soak.sh $(or $(REPETITIONS),30) $(TEST)
+
 rocket:
 	@selftests/env/setup.sh debug
 	@$(MAKE) $(QUIET) ARCH=host board
@@ -221,6 +227,7 @@ help:
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
 	@echo 'make vm-gdb        a debugger on that kernel, which runs TEST as soon as it is let'
+	@echo 'make soak          the suites again and again, beside busy loops, for tests that fail now and then'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
 	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'

@@ -1401,11 +1401,11 @@ TEST_F_TIMEOUT(ban, ends_what_is_queued, 120)
 	EXPECT_EQ(-ETIMEDOUT, hang_again(s));
 	EXPECT_EQ(0, health(s->fd, 0));
 	ASSERT_EQ(0, hanging_product(s->fd, &bad));
-	ASSERT_EQ(0, launch(s->fd, &bad, 1, 1000, &hung));
-	for (unsigned int i = 0; i < QUEUED; i++) {
+	for (unsigned int i = 0; i < QUEUED; i++)
 		ASSERT_EQ(0, product_create(s->fd, &queued[i], 1, 32, 32, 1));
+	ASSERT_EQ(0, launch(s->fd, &bad, 1, 2000, &hung));
+	for (unsigned int i = 0; i < QUEUED; i++)
 		ASSERT_EQ(0, launch(s->fd, &queued[i], 1, 0, &done[i]));
-	}
 	EXPECT_EQ(-ETIMEDOUT, job_status(s->fd, hung));
 	for (unsigned int i = 0; i < QUEUED; i++) {
 		EXPECT_EQ(-EIO, job_status(s->fd, done[i]));

@@ -24,7 +24,7 @@
 #define END		DMA_BUF_SYNC_END
 
 /* Of a program: long enough for some calls before it ends. */
-#define SLOW_US		400000
+#define SLOW_US		1000000
 
 /* --- dma-bufs --------------------------------------------------------------------------------- */
 
