@@ -116,6 +116,7 @@ counted() {
 	build coverage-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
 	unit COVERAGE=1 unit-counted
 	debug_guest --coverage
+	guest debug-vendor --kernel debug --binding vendor --coverage -- ork_submit
 }
 
 # debug_guest OPTION...
@@ -167,14 +168,14 @@ full_parts() {
 	start mutate-1 selftests/mutate/run.sh --full --share 1/2
 	start mutate-2 selftests/mutate/run.sh --full --share 2/2
 	last_parts
-	part coverage selftests/coverage/report.py build/vm-debug/gcov
+	part coverage selftests/coverage/report.py build/vm-debug{,-vendor}/gcov
 }
 
 coverage_parts() {
 	build host ARCH=host all
 	build board ARCH=host board
 	counted
-	part coverage selftests/coverage/report.py build/vm-debug/gcov
+	part coverage selftests/coverage/report.py build/vm-debug{,-vendor}/gcov
 }
 
 case ${1:-} in
