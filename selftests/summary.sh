@@ -73,7 +73,6 @@ count() {
 	wc -l <"$logs/$1"
 }
 
-
 # What parts need, before the first one starts.
 built() {
 	build host ARCH=host all
@@ -82,12 +81,11 @@ built() {
 	build debug-guest ARCH=arm64 KERNEL=debug guest
 }
 
-checks() {
+quick_checks() {
 	start harness selftests/check/harness.sh
 	start static selftests/check/check.sh
 	start barriers selftests/check/barriers.sh
 	start man selftests/check/man.sh
-	start library selftests/check/library.sh
 }
 
 # unit TARGET MAKE-ARGUMENT...: uses both CPUs itself.
@@ -95,17 +93,16 @@ unit() {
 	part unit "${make[@]}" ARCH=host "$@"
 }
 
-# What every change is held against: each suite once, where it is likeliest to fail.
+# What every change is held against: each suite where it is likeliest to fail, every other one of the mutations.
 test_parts() {
 	built
 	unit unit-quick
-	guest strict -- ork_matmul ork_cores ork_batch ork_sync ork_prime ork_seen ork_train_gate
-	guest vendor --binding vendor -- ork_cores ork_submit ork_order ork_hang
-	guest debug --kernel debug -- ork_kunit ork_uapi ork_submit ork_hang ork_lifetime
+	guest debug --kernel debug -- ork_kunit ork_submit ork_hang
+	guest strict -- ork_matmul ork_cores ork_batch ork_uapi ork_sync ork_prime ork_seen ork_train_gate
+	guest vendor --binding vendor -- ork_order ork_lifetime
 	guest evict --cache evict -- ork_matmul ork_cores ork_batch ork_sync
-	checks
-	start rocket selftests/vm/rocket.sh
-	start mutate selftests/mutate/run.sh
+	quick_checks
+	start mutate selftests/mutate/run.sh --share 1/2
 	finish
 	part same-loss selftests/vm/same-loss.sh build/vm-strict
 	part run selftests/vm/run.sh
@@ -138,7 +135,8 @@ all_parts() {
 	guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync \
 		ork_prime ork_seen ork_lifetime ork_train_gate
 	start rocket selftests/vm/rocket.sh
-	checks
+	quick_checks
+	start library selftests/check/library.sh
 	start kernels selftests/check/kernels.sh
 	start gdb selftests/check/gdb.sh
 }
