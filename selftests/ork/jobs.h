@@ -11,12 +11,9 @@
 #include "ork_test.h"
 #include "board.h"
 
-/*
- * Looks until it holds, for half a minute at most: a bound against hanging, not a measure. It is
- * not looked at again when it has held.
- */
+/* Looks until it holds. It is not looked at again when it has held. */
 #define SOON(condition) ({						\
-	int64_t end_ = now_ns() + 30 * SECOND;				\
+	int64_t end_ = now_ns() + PATIENCE;				\
 	bool holds_;							\
 									\
 	while (!(holds_ = (condition)) && now_ns() < end_)		\
@@ -119,7 +116,7 @@ static inline int sync_status(int fd, const struct drm_ork_sync *sync)
 {
 	struct drm_ork_wait wait = { .syncobj = sync->handle,
 				     .point = sync->point,
-				     .timeout_ns = now_ns() + 20 * SECOND };
+				     .timeout_ns = now_ns() + PATIENCE };
 	int error = call(fd, DRM_IOCTL_ORK_WAIT, &wait);
 
 	return error ? error : wait.status;
@@ -250,10 +247,10 @@ static inline int sync_file_status(int file)
 	return error ? error : info.status;
 }
 
-/* Waits for the end, at most half a minute. */
+/* Waits for the end. */
 static inline int sync_file_end(int file)
 {
-	return sync_file_signalled(file, 30000) ? sync_file_status(file) : -ETIME;
+	return sync_file_signalled(file, PATIENCE / 1000000) ? sync_file_status(file) : -ETIME;
 }
 
 /* What is known of the one fence in @file: its signaller's names, and when it signalled. */

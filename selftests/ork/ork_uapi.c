@@ -717,7 +717,7 @@ TEST_F(array, pointer_must_be_readable)
 	EXPECT_REFUSED(EFAULT, self->array->ptr, ~7ull, attempt(self));
 }
 
-TEST_F_TIMEOUT(array, count_is_capped, 120)
+TEST_F_TIMEOUT(array, count_is_capped, 600)
 {
 	self->array->ptr = (uintptr_t)spread(self, variant->size, variant->cap + 1, variant->size);
 	self->array->count = variant->cap;
