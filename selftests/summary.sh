@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Runs the parts of the tests, two at a time, and counts the TAP lines of all of them.
+# Runs the parts of the tests, two at a time or as many as ORK_LANES says, and counts the TAP lines of all of them.
 # usage: summary.sh test|test-ci|test-full|coverage
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 1
 logs=build/test
 make=(make --no-print-directory -s "-j$(nproc)")
-LANES=2
+LANES=${ORK_LANES:-2}
 
 # start NAME COMMAND...: when a lane is free, a child that ends with this script, so that an interrupt ends all of it.
 declare -A running=() began=()
