@@ -386,17 +386,22 @@ TEST_F(export, start_of_reading_keeps_what_the_cpu_has_written)
 	EXPECT_EQ(32, reader_runs(self->fd, &self->bo, 0, READ));
 }
 
-/* The core waits too, but only after the exporter has done its part. */
+/*
+ * The core waits too, but only after the exporter has done its part. The board has a program's
+ * result in memory before the time that it takes is over: the job waits behind another.
+ */
 TEST_F(export, start_of_reading_waits_for_the_job_that_writes)
 {
-	struct product p;
-	uint32_t done;
+	struct product before, p;
+	uint32_t first, done;
 
 	NEED_BOARD(self->board);
 	EXPECT_EQ(0, self->data[0]);
+	ASSERT_EQ(0, product_create(self->fd, &before, 1, 32, 32, 1));
 	ASSERT_EQ(0, writer_create(self->fd, &p, &self->bo, 0, NO_SYNC));
-	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 0, &done));
-	EXPECT_FALSE(has_ended(self->fd, done));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &before, 1, &first));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 1, &done));
+	EXPECT_FALSE(has_ended(self->fd, first));
 	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_READ));
 	EXPECT_TRUE(has_ended(self->fd, done));
 	EXPECT_TRUE(result_is_seen(self->data));
