@@ -81,8 +81,7 @@ $(B)/%.o: %.c
 
 run: setup
 	@echo "building the board, the module, the library and the tools"
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	+@$(call build_guest,$(KERNEL))
 	@selftests/vm/run.sh
 
 test test-ci test-full coverage:
@@ -110,7 +109,7 @@ SLOW_TESTS := lib/tests/test_parts lib/tests/test_threads_tsan \
 QUICK_TESTS := $(filter-out $(SLOW_TESTS:%=$(B)/%),$(UNIT_TESTS))
 
 unit-quick: $(QUICK_TESTS)
-	@selftests/unit.sh $(QUICK_TESTS)
+	@selftests/unit.sh $^
 
 # A test that has passed is run again when it, or the model that it loads, has changed.
 PASSED := $(QUICK_TESTS:$(B)/%=$(B)/passed/%)
@@ -143,34 +142,32 @@ board: $(BOARD)
 
 guest: $(INITRAMFS)
 
+# The board, and the guest of a kernel, by makes of their own: set-up comes before their places are known.
+build_guest = $(MAKE) $(QUIET) ARCH=host board && $(MAKE) $(QUIET) ARCH=arm64 KERNEL=$(1) guest
+
 vm vm-shell: setup
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	+@$(call build_guest,$(KERNEL))
 	@selftests/vm/vm.sh --kernel $(KERNEL) $(VMFLAGS) $(if $(filter vm-shell,$@),--shell -- sh,-- $(or $(TEST),run-suites))
 
 # The guest runs TEST, or all suites, as soon as the debugger lets it.
 vm-gdb:
 	@selftests/env/setup.sh debug
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=debug guest
+	+@$(call build_guest,debug)
 	@selftests/vm/gdb.sh $(GDBFLAGS) -- $(or $(TEST),run-suites)
 
 # As often as REPETITIONS says.
 soak: setup
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 guest
+	+@$(call build_guest,$(KERNEL))
 	@selftests/soak.sh $(or $(REPETITIONS),30) $(TEST)
 
 rocket:
 	@selftests/env/setup.sh debug
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=debug guest
+	+@$(call build_guest,debug)
 	@selftests/vm/rocket.sh
 
 bench-kernel:
 	@selftests/env/setup.sh bench
-	@$(MAKE) $(QUIET) ARCH=host board
-	@$(MAKE) $(QUIET) ARCH=arm64 KERNEL=bench guest
+	+@$(call build_guest,bench)
 	@selftests/bench/bench-kernel.sh
 
 bench-host: $(B)/bin/bench_host
