@@ -81,6 +81,8 @@ struct OrkCore {
 	/* BQL */
 	bool asserted;		/* a reset line is */
 	bool held;		/* and to effect */
+	bool noise;		/* the line is high for no reason */
+	uint32_t accesses_in_reset;
 	uint64_t completions;	/* seen */
 	int64_t completed_ns;	/* when the last one was */
 	enum telling telling;
@@ -96,7 +98,7 @@ struct OrkCore {
 	uint64_t zero_busy_ns;
 
 	/* Misbehaviour: ork-board.h. BQL, and atomic what the thread reads. */
-	uint32_t drop, ignore, late_us, reset_fails;
+	uint32_t drop, ignore, late_us, reset_fails, noisy_resets;
 	uint32_t stretch_us;	/* atomic */
 };
 

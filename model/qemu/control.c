@@ -22,6 +22,8 @@ static uint32_t *device_knob(OrkCore *core, hwaddr reg)
 		return &core->late_us;
 	case ORK_BOARD_CORE_RESET_FAILS:
 		return &core->reset_fails;
+	case ORK_BOARD_CORE_NOISY_RESETS:
+		return &core->noisy_resets;
 	}
 	return NULL;
 }
@@ -145,6 +147,8 @@ static uint32_t measure_register(OrkBoard *board, unsigned int core, hwaddr reg)
 		return now.iommu_writes - zero->iommu_writes;
 	case ORK_BOARD_MEASURE_IOMMU_ATTACHES:
 		return now.iommu_attaches - zero->iommu_attaches;
+	case ORK_BOARD_MEASURE_ACCESSES_IN_RESET:
+		return board->core[core]->accesses_in_reset;
 	}
 	return 0;
 }

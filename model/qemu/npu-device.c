@@ -84,7 +84,7 @@ static void set_raised(OrkCore *s, bool raised)
 		s->in_gap = true;
 	}
 	s->raised = raised;
-	qemu_set_irq(s->irq, raised || fault_pending(s));
+	qemu_set_irq(s->irq, raised || fault_pending(s) || s->noise);
 }
 
 /* BQL. */
@@ -218,19 +218,28 @@ static void core_timer(void *opaque)
 	update_irq(s);
 }
 
-/* The IOMMU is not behind the core's reset lines. */
+static bool is_of_iommu(hwaddr offset)
+{
+	return offset >= NPU_IOMMU_BANK_CORE0 && offset < NPU_IOMMU_BANK + NPU_IOMMU_BANK_BYTES;
+}
+
+/* Whether an access is lost. The IOMMU is not behind the core's reset lines. */
 static bool out_of_reach(OrkCore *s, hwaddr offset)
 {
-	bool iommu = offset >= NPU_IOMMU_BANK_CORE0 &&
-		     offset < NPU_IOMMU_BANK + NPU_IOMMU_BANK_BYTES;
-
-	return s->held && !iommu;
+	if (!s->held || is_of_iommu(offset))
+		return false;
+	s->accesses_in_reset++;
+	return true;
 }
 
 static uint64_t core_read(void *opaque, hwaddr offset, unsigned int size)
 {
 	OrkCore *s = opaque;
 
+	if (s->noise && is_of_iommu(offset)) {
+		s->noise = false;
+		update_irq(s);
+	}
 	return out_of_reach(s, offset) ? 0 : npu_core_read(s->npu, offset);
 }
 
@@ -259,10 +268,13 @@ static const MemoryRegionOps core_mmio_ops = {
 void board_core_hold(OrkCore *s, bool held)
 {
 	s->held = held;
-	if (!held)
-		return;
-	qatomic_inc(&s->resets);
-	npu_core_reset(s->npu);
+	s->noise = held && s->noisy_resets;
+	if (s->noise)
+		s->noisy_resets--;
+	if (held) {
+		qatomic_inc(&s->resets);
+		npu_core_reset(s->npu);
+	}
 	update_irq(s);
 }
 
@@ -290,6 +302,7 @@ void board_core_behave(OrkCore *s)
 	s->ignore = 0;
 	s->late_us = 0;
 	s->reset_fails = 0;
+	s->noisy_resets = 0;
 	qatomic_set(&s->stretch_us, 0);
 	npu_core_misbehave(s->npu, NPU_STORM, 0);
 	npu_core_misbehave(s->npu, NPU_STALL_ON_IGNORED, 0);
@@ -309,6 +322,7 @@ void board_core_zero(OrkCore *s)
 	s->in_gap = false;
 	s->gaps = (struct board_gaps) { .min_ns = UINT32_MAX };
 	s->zero_busy_ns = qatomic_read(&s->busy_ns);
+	s->accesses_in_reset = 0;
 }
 
 uint64_t board_core_busy_ns(OrkCore *s)

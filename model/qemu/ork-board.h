@@ -65,6 +65,12 @@
  */
 /* RW: time of each program of this core, on top of the board's latency */
 #define ORK_BOARD_CORE_STRETCH_US	0x18
+/*
+ * RW, how often: resets with an effect at whose beginning the line rises, as the core's IOMMU may
+ * make it do at any time. It falls when somebody reads a register of that, as the handler does that
+ * shares the line, or with the end of the reset.
+ */
+#define ORK_BOARD_CORE_NOISY_RESETS	0x1c
 /* RW, how often: completions that the line does not tell of; status and counter do */
 #define ORK_BOARD_CORE_DROP		0x20
 /* RW, how often: kicks that the core does not take */
@@ -125,5 +131,10 @@
 #define ORK_BOARD_MEASURE_BUSY_NS_HIGH	0x14
 #define ORK_BOARD_MEASURE_IOMMU_WRITES	0x18
 #define ORK_BOARD_MEASURE_IOMMU_ATTACHES 0x1c
+/*
+ * Reads and writes of the core's registers while its reset was asserted, all of them lost. A real
+ * core may not even answer.
+ */
+#define ORK_BOARD_MEASURE_ACCESSES_IN_RESET 0x20
 
 #endif

@@ -1124,6 +1124,23 @@ TEST_F_TIMEOUT(hang, costs_no_core_if_the_first_reset_fails, 120)
 	}
 }
 
+/*
+ * The line of a core is its IOMMU's too, and may rise while the core is being reset and may not
+ * answer.
+ */
+TEST_F_TIMEOUT(hang, leaves_a_core_alone_in_its_reset, 120)
+{
+	const struct scene *s = &self->scene;
+
+	NEED_BOARD(s->board);
+	for (uint32_t core = 0; core < s->info.num_cores; core++) {
+		board_core_write(s->board, core, ORK_BOARD_CORE_NOISY_RESETS, 1);
+		EXPECT_EQ(-ETIMEDOUT, hang_once(core, TIMEOUT_MS));
+		EXPECT_EQ(0u, board_core_read(s->board, core, ORK_BOARD_CORE_NOISY_RESETS));
+		EXPECT_EQ(0u, board_measure(s->board, core, ORK_BOARD_MEASURE_ACCESSES_IN_RESET));
+	}
+}
+
 /* Takes the device down, and brings it up again. */
 static int bind_again(void)
 {
@@ -1228,6 +1245,31 @@ TEST_F_TIMEOUT(loss, of_every_core_in_turn_leaves_a_device_that_says_so, 120)
 			EXPECT_EQ(lost & 1u << i ? -EIO : 0, health(s->fd, 1u << i));
 	}
 	EXPECT_EQ(-EIO, health(s->fd, 0));
+}
+
+/* As often as the driver tries. Its job ends all the same, for its IOMMU keeps it from memory. */
+#define RESET_TRIES	3
+
+TEST_F_TIMEOUT(loss, of_a_core_that_does_not_reset_when_the_device_goes, 120)
+{
+	const struct scene *s = &self->scene;
+	struct product bad;
+	uint32_t hung;
+	int file;
+
+	NEED_BOARD(s->board);
+	EXPECT_EQ(0, bystanders_leave(s->bystanders));
+	ASSERT_EQ(0, hanging_product(s->fd, &bad));
+	ASSERT_EQ(0, launch(s->fd, &bad, 2, NEVER_MS, &hung));
+	file = sync_file_export(s->fd, hung);
+	ASSERT_LE(0, file);
+	board_core_write(s->board, 1, ORK_BOARD_CORE_RESET_FAILS, RESET_TRIES);
+	EXPECT_EQ(0, bind_again());
+	EXPECT_EQ(0u, board_core_read(s->board, 1, ORK_BOARD_CORE_RESET_FAILS));
+	EXPECT_EQ(-ENODEV, sync_file_end(file));
+	EXPECT_EQ(-ENODEV, health(s->fd, 0));
+	close(file);
+	EXPECT_EQ(0, health_everywhere());
 }
 
 /*

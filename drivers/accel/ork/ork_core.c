@@ -184,13 +184,16 @@ bool ork_core_has_dma_error(struct ork_core *core)
  * ork_core_signals() - whether the core raises its interrupt
  * @core: the core
  *
- * The line is shared with the core's IOMMU.
+ * The line is shared with the core's IOMMU, so that it may rise at any time, also while the core is
+ * in its reset and must be left alone.
  *
+ * Context: any; under ork->lock.
  * Return: true if a chain has ended.
  */
 bool ork_core_signals(struct ork_core *core)
 {
-	return ork_pc_read(core, ORK_PC_INTERRUPT_STATUS) & ORK_INT_DPU;
+	return !core->in_reset &&
+	       ork_pc_read(core, ORK_PC_INTERRUPT_STATUS) & ORK_INT_DPU;
 }
 
 /**
@@ -243,6 +246,27 @@ static int ork_core_pulse_resets(struct ork_core *core)
 	return reset_control_bulk_deassert(ORK_CORE_RESETS, core->resets);
 }
 
+/* From then on no handler looks at the core, and none that has begun still does. */
+static void ork_core_set_in_reset(struct ork_core *core, bool in_reset)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->ork->lock, flags);
+	core->in_reset = in_reset;
+	spin_unlock_irqrestore(&core->ork->lock, flags);
+}
+
+static int ork_core_try_reset(struct ork_core *core)
+{
+	int ret;
+
+	ork_core_mask(core);
+	ork_core_set_in_reset(core, true);
+	ret = ork_core_pulse_resets(core);
+	ork_core_set_in_reset(core, false);
+	return ret;
+}
+
 /**
  * ork_core_reset() - stop whatever the core does
  * @core: a core that is not ready
@@ -251,6 +275,7 @@ static int ork_core_pulse_resets(struct ork_core *core)
  * 0x1ffff (RK3588 TRM part 1, 36.4). Whether the reset reaches the core's IOMMU is not known: the
  * caller attaches an address space anew.
  *
+ * Context: process; takes ork->lock.
  * Return: 0 or a negative errno: -EIO if the reset has no effect.
  */
 int ork_core_reset(struct ork_core *core)
@@ -259,8 +284,7 @@ int ork_core_reset(struct ork_core *core)
 	int ret;
 
 	for (i = 0; i < ORK_RESET_TRIES; i++) {
-		ork_core_mask(core);
-		ret = ork_core_pulse_resets(core);
+		ret = ork_core_try_reset(core);
 		if (ret)
 			return ret;
 		if (ork_pc_read(core, ORK_PC_INTERRUPT_MASK)) {

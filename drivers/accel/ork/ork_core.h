@@ -47,6 +47,7 @@ struct ork_core_resources {
  * @job: the job it runs, or NULL; under ork->lock
  * @task: which of the job's tasks; under ork->lock
  * @ready: it may be given jobs; under ork->lock
+ * @in_reset: its reset lines may be asserted: its registers must not be accessed; under ork->lock
  * @recovering: its job was taken from it, and it is being reset; under ork->lock
  * @lost: it is given no more jobs, for it does not reset or its IOMMU does not answer; under
  *	ork->lock
@@ -79,6 +80,7 @@ struct ork_core {
 	struct ork_job *job;
 	unsigned int task;
 	bool ready;
+	bool in_reset;
 	bool recovering;
 	bool lost;
 	struct ork_job *wreck;

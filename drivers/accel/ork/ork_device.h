@@ -24,8 +24,6 @@
 /* Behind every object, so that an overrun faults and does not reach a neighbour. */
 #define ORK_GUARD_SIZE		PAGE_SIZE
 
-/* A chain that finishes no program for so long is hung, unless its job says otherwise. */
-
 /**
  * struct ork_device - the NPU: what all of its cores share
  * @drm: the DRM device

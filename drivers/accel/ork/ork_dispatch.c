@@ -505,7 +505,6 @@ static void ork_dispatch_stop_core(struct ork_core *core)
 	ork_core_mask(core);
 	spin_unlock_irqrestore(&ork->lock, flags);
 
-	synchronize_irq(core->irq);
 	cancel_delayed_work_sync(&core->watchdog);
 	if (core->wreck && ork_core_reset(core))
 		dev_err(core->dev, "core %u does not reset\n", core->index);

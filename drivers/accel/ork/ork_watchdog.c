@@ -194,7 +194,6 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 	unsigned long flags;
 	int ret;
 
-	synchronize_irq(core->irq);
 	ork_dump_capture(core, job, status);
 	ret = ork_core_reset(core);
 
