@@ -112,14 +112,18 @@ test_parts() {
 counted() {
 	build coverage-guest ARCH=arm64 KERNEL=debug COVERAGE=1 guest
 	unit COVERAGE=1 unit-counted
-	debug_guest --coverage
+	debug_guests --coverage
 	guest debug-vendor --kernel debug --binding vendor --coverage -- ork_submit
 }
 
-# debug_guest OPTION...
-debug_guest() {
-	guest debug --kernel debug "$@" -- ork_kunit ork_fail ork_batch ork_uapi ork_submit ork_order \
-		ork_hang ork_lifetime ork_sync ork_prime ork_seen
+# debug_guests OPTION...: two, of about the same time.
+debug_guests() {
+	guest debug-1 --kernel debug "$@" -- ork_kunit ork_fail ork_batch ork_seen ork_sync
+	guest debug-2 --kernel debug "$@" -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_prime
+}
+
+report_coverage() {
+	part coverage selftests/coverage/report.py build/vm-debug-{1,2,vendor}/gcov
 }
 
 # Every suite wherever it can tell something.
@@ -151,7 +155,7 @@ last_parts() {
 ci_parts() {
 	built
 	unit unit
-	debug_guest
+	debug_guests
 	all_parts
 	start mutate selftests/mutate/run.sh
 	last_parts
@@ -166,14 +170,14 @@ full_parts() {
 	start mutate-1 selftests/mutate/run.sh --full --share 1/2
 	start mutate-2 selftests/mutate/run.sh --full --share 2/2
 	last_parts
-	part coverage selftests/coverage/report.py build/vm-debug{,-vendor}/gcov
+	report_coverage
 }
 
 coverage_parts() {
 	build host ARCH=host all
 	build board ARCH=host board
 	counted
-	part coverage selftests/coverage/report.py build/vm-debug{,-vendor}/gcov
+	report_coverage
 }
 
 case ${1:-} in

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include "exporter/ork_exporter.h"
 #include "ork_test.h"
 #include "board.h"
@@ -402,6 +403,33 @@ TEST_F(export, start_of_reading_waits_for_the_job_that_writes)
 	ASSERT_EQ(0, start_slowly(self->board, self->fd, &before, 1, &first));
 	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 1, &done));
 	EXPECT_FALSE(has_ended(self->fd, first));
+	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_READ));
+	EXPECT_TRUE(has_ended(self->fd, done));
+	EXPECT_TRUE(result_is_seen(self->data));
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* Then the access has not begun, and may be asked for again. */
+TEST_F(export, start_of_reading_may_be_ended_by_a_signal)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval storm = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } },
+			 calm = { 0 };
+	struct dma_buf_sync sync = { .flags = START | DMA_BUF_SYNC_READ };
+	struct product p;
+	uint32_t done;
+
+	NEED_BOARD(self->board);
+	ASSERT_EQ(0, writer_create(self->fd, &p, &self->bo, 0, NO_SYNC));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, start_slowly(self->board, self->fd, &p, 1, &done));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &storm, NULL));
+	EXPECT_EQ(-EINTR, call(self->dma_buf, DMA_BUF_IOCTL_SYNC, &sync));
+	setitimer(ITIMER_REAL, &calm, NULL);
 	EXPECT_EQ(0, dma_buf_sync(self->dma_buf, START | DMA_BUF_SYNC_READ));
 	EXPECT_TRUE(has_ended(self->fd, done));
 	EXPECT_TRUE(result_is_seen(self->data));
