@@ -10,6 +10,7 @@ usage() {
 		  --cache strict|evict|coherent   the CPU's cache as the NPU sees it (default strict)
 		  --module ork|rocket|none        the NPU's driver; rocket is mainline's, which only
 		                                  kernels built from source have (default ork)
+		  --options "NAME=VALUE..."       parameters of that driver's module
 		  --binding mainline|vendor       of the NPU in the device tree (default mainline)
 		  --latency-us N                  time added to each program (default 0)
 		  --memory MB                     guest RAM (default 1024)
@@ -32,7 +33,7 @@ usage() {
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kernel=stock cache=strict module=ork binding=mainline latency=0 memory=1024 smp=2 seed=1
-out=$top/build/vm limit=300 append='' shell='' profiled='' icount=() gdb=()
+out=$top/build/vm limit=300 append='' options='' shell='' profiled='' icount=() gdb=()
 board=$top/build/host/libork-board.so
 env=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
@@ -67,6 +68,7 @@ parse() {
 		--out) out=$2 ;;
 		--timeout) limit=$2 ;;
 		--append) append=$2 ;;
+		--options) options=$2 ;;
 		--gdb) gdb=(-gdb "unix:${2//,/,,},server=on,wait=off") ;;
 		*) usage ;;
 		esac
@@ -96,7 +98,7 @@ start_qemu() {
 		-cpu cortex-a76 -smp "$smp" -m "$memory" "${icount[@]}" -display none -monitor none -nic none -no-reboot \
 		"${gdb[@]}" \
 		-kernel "$KERNEL_IMAGE" -initrd "$initramfs" \
-		-append "console=ttyAMA0 panic=-1 log_buf_len=4M kunit.enable=1 npu_module=$module $append" \
+		-append "console=ttyAMA0 panic=-1 log_buf_len=4M kunit.enable=1 npu_module=$module npu_options=\"$options\" $append" \
 		-serial "file:${out//,/,,}/console" -device virtio-serial-pci \
 		-chardev "stdio,id=terminal,signal=$signals" -device virtconsole,chardev=terminal \
 		-virtfs "local,path=${out//,/,,},mount_tag=out,security_model=none" \
