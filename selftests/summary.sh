@@ -165,7 +165,7 @@ ci_parts() {
 full_parts() {
 	built
 	counted
-	start suites "${make[@]}" ARCH=host unit-suites
+	start uncounted "${make[@]}" ARCH=host unit-uncounted
 	all_parts
 	start mutate-1 selftests/mutate/run.sh --full --share 1/2
 	start mutate-2 selftests/mutate/run.sh --full --share 2/2
