@@ -91,24 +91,34 @@ static void ork_dependencies_unite(struct ork_job *job)
 }
 
 /**
- * ork_dependencies_collect() - find out what a job waits for
- * @job: a job whose objects' reservations are locked
- * @fences: what the caller names; the job needs all of it
- * @count: how many
- * @implicit: it also waits for who uses its objects
+ * ork_dependencies_reserve() - make room for what a job waits for
+ * @job: a job whose objects' reservations are locked, until ork_dependencies_collect()
+ * @count: fences that it will wait for, apart from those that its objects have now
+ * @implicit: it also waits for these
  *
  * Return: 0 or -ENOMEM.
  */
-int ork_dependencies_collect(struct ork_job *job, struct dma_fence **fences, u32 count,
-			     bool implicit)
+int ork_dependencies_reserve(struct ork_job *job, u32 count, bool implicit)
 {
-	u32 i, most = count + (implicit ? ork_dependencies_count(job) : 0);
+	u32 most = count + (implicit ? ork_dependencies_count(job) : 0);
 
 	if (!most)
 		return 0;
 	job->dependencies = kvmalloc_array(most, sizeof(*job->dependencies), GFP_KERNEL);
-	if (!job->dependencies)
-		return -ENOMEM;
+	return job->dependencies ? 0 : -ENOMEM;
+}
+
+/**
+ * ork_dependencies_collect() - find out what a job waits for
+ * @job: a job with room for it
+ * @fences: what the caller names; the job needs all of it
+ * @count: how many
+ * @implicit: it also waits for who uses its objects
+ */
+void ork_dependencies_collect(struct ork_job *job, struct dma_fence **fences, u32 count,
+			      bool implicit)
+{
+	u32 i;
 
 	for (i = 0; i < count; i++)
 		ork_dependency_add(job, fences[i], true);
@@ -117,7 +127,6 @@ int ork_dependencies_collect(struct ork_job *job, struct dma_fence **fences, u32
 	ork_dependencies_unite(job);
 	for (i = 0; i < job->num_dependencies; i++)
 		INIT_LIST_HEAD(&job->dependencies[i].cb.node);
-	return 0;
 }
 
 /* In any context, with the fence's lock held. */

@@ -21,8 +21,9 @@ struct ork_dependency {
 	bool input;
 };
 
-int ork_dependencies_collect(struct ork_job *job, struct dma_fence **fences, u32 count,
-			     bool implicit);
+int ork_dependencies_reserve(struct ork_job *job, u32 count, bool implicit);
+void ork_dependencies_collect(struct ork_job *job, struct dma_fence **fences, u32 count,
+			      bool implicit);
 void ork_dependencies_arm(struct ork_job *job);
 bool ork_dependencies_failed(const struct ork_job *job);
 void ork_dependencies_put(struct ork_job *job);

@@ -37,6 +37,7 @@
 #include "ork_job.h"
 #include "ork_live.h"
 #include "ork_prime.h"
+#include "ork_submit.h"
 #include "ork_sync.h"
 #include "ork_watchdog.h"
 

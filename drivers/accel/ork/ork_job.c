@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs, from the user's structures to their end.
- *
- * A submit goes through fixed phases: everything is copied, checked and allocated; caches are
- * cleaned; reservations are locked, slots reserved, dependencies taken. Nothing can fail after
- * that: fences are published, and each job is dispatched when what it waits for has signalled,
- * which may be at once.
+ * Jobs: what they hold, how they become ready, and how they end.
  */
 
-#include <linux/capability.h>
-#include <linux/dma-fence-array.h>
-#include <linux/dma-fence-chain.h>
-#include <linux/dma-resv.h>
+#include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 
-#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_print.h>
-#include <drm/drm_syncobj.h>
+#include <drm/ork_drm.h>
 
-#include "ork_array.h"
 #include "ork_compat.h"
 #include "ork_dependency.h"
 #include "ork_device.h"
@@ -31,57 +21,9 @@
 #include "ork_job.h"
 #include "ork_live.h"
 #include "ork_sync.h"
-#include "ork_trace.h"
-#include "ork_watchdog.h"
 
 #define ORK_JOB_EXTENT_FLAGS	(DRM_ORK_EXTENT_READ | DRM_ORK_EXTENT_WRITE | \
 				 DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN)
-
-/**
- * struct ork_out_sync - a syncobj that will carry a fence
- * @syncobj: the syncobj; referenced
- * @chain: for a point of a timeline
- * @point: the point
- */
-struct ork_out_sync {
-	struct drm_syncobj *syncobj;
-	struct dma_fence_chain *chain;
-	u64 point;
-};
-
-/**
- * struct ork_submit - a submit under way
- * @ofile: the caller
- * @file: the caller's handles
- * @priority: enum drm_ork_priority
- * @jobs: its jobs
- * @job_outs: a syncobj for each job, or none
- * @num_jobs: of both
- * @in_fences: what all jobs wait for
- * @num_in_fences: how many
- * @outs: syncobjs of the whole submit
- * @num_outs: how many
- * @fence: of the whole submit
- * @bos: the objects of all jobs, each once
- * @num_bos: how many
- * @ctx: of the locked reservations
- */
-struct ork_submit {
-	struct ork_file *ofile;
-	struct drm_file *file;
-	u32 priority;
-	struct ork_job **jobs;
-	struct ork_out_sync *job_outs;
-	u32 num_jobs;
-	struct dma_fence **in_fences;
-	u32 num_in_fences;
-	struct ork_out_sync *outs;
-	u32 num_outs;
-	struct dma_fence *fence;
-	struct drm_gem_object **bos;
-	u32 num_bos;
-	struct ww_acquire_ctx ctx;
-};
 
 static void ork_job_put_objects(struct ork_job *job)
 {
@@ -114,9 +56,48 @@ static void ork_job_release(struct kref *ref)
 	spin_unlock_irqrestore(&ork->lock, flags);
 }
 
-static void ork_job_put(struct ork_job *job)
+/**
+ * ork_job_put() - drop a reference on a job
+ * @job: the job
+ *
+ * Context: process.
+ */
+void ork_job_put(struct ork_job *job)
 {
 	kref_put(&job->ref, ork_job_release);
+}
+
+/**
+ * ork_job_create() - a job that has nothing to do yet
+ * @ofile: whose it is
+ * @queue: where it will wait for a core
+ *
+ * Return: the job, with one reference, or an ERR_PTR().
+ */
+struct ork_job *ork_job_create(struct ork_file *ofile, struct ork_queue *queue)
+{
+	struct ork_device *ork = ofile->ork;
+	struct ork_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+
+	ork_live_inc(ORK_LIVE_JOBS);
+	kref_init(&job->ref);
+	INIT_LIST_HEAD(&job->link);
+	kref_get(&ofile->ref);
+	job->ofile = ofile;
+	job->queue = queue;
+	spin_lock_irq(&ork->lock);
+	ork->jobs++;
+	spin_unlock_irq(&ork->lock);
+
+	job->fence = ork_fence_create();
+	if (!job->fence) {
+		ork_job_put(job);
+		return ERR_PTR(-ENOMEM);
+	}
+	return job;
 }
 
 static int ork_compare_pointers(const void *a, const void *b)
@@ -126,8 +107,14 @@ static int ork_compare_pointers(const void *a, const void *b)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* Sorts, and drops what is there twice. Returns how many are left. */
-VISIBLE_IF_KUNIT u32 ork_unique_pointers(void **pointers, u32 count)
+/**
+ * ork_unique_pointers() - sort pointers, and drop what is there twice
+ * @pointers: the pointers
+ * @count: how many
+ *
+ * Return: how many are left.
+ */
+u32 ork_unique_pointers(void **pointers, u32 count)
 {
 	u32 i, unique = 0;
 
@@ -191,27 +178,25 @@ VISIBLE_IF_KUNIT int ork_job_collect_bos(struct ork_job *job)
 	return 0;
 }
 
-static int ork_job_get_extents(struct ork_job *job, struct drm_file *file,
-			       const struct drm_ork_array *array)
+/**
+ * ork_job_set_extents() - what a job reads and writes
+ * @job: a job that has no extents yet
+ * @file: the caller's handles
+ * @args: what the user gave
+ * @count: how many
+ *
+ * Return: 0 or a negative errno; then the job is good for nothing but ork_job_put().
+ */
+int ork_job_set_extents(struct ork_job *job, struct drm_file *file,
+			const struct drm_ork_extent *args, u32 count)
 {
-	struct drm_device *drm = &job->ofile->ork->drm;
-	struct drm_ork_extent *user;
-	struct ork_extent *extents;
+	struct ork_extent *extents = ork_extents_get(job->ofile, file, args, count,
+						     ORK_JOB_EXTENT_FLAGS);
 
-	if (!array->count) {
-		drm_dbg(drm, "a job without extents\n");
-		return -EINVAL;
-	}
-	user = ork_array_copy(drm, "extents", array, sizeof(*user), DRM_ORK_MAX_EXTENTS);
-	if (IS_ERR(user))
-		return PTR_ERR(user);
-	extents = ork_extents_get(job->ofile, file, user, array->count, ORK_JOB_EXTENT_FLAGS);
-	kvfree(user);
 	if (IS_ERR(extents))
 		return PTR_ERR(extents);
-
 	job->extents = extents;
-	job->num_extents = array->count;
+	job->num_extents = count;
 	return ork_job_collect_bos(job);
 }
 
@@ -229,11 +214,15 @@ static bool ork_extent_holds(struct ork_job *job, const struct ork_extent *exten
 	return iova + bytes <= start + extent->length;
 }
 
-/*
- * The device fetches the first program from where the task says: that has to be memory which the
- * job keeps alive.
+/**
+ * ork_job_holds() - whether memory is kept as long as a job
+ * @job: a job with its extents
+ * @iova: first byte
+ * @bytes: how many
+ *
+ * Return: true if they lie in one row of an extent.
  */
-static bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes)
+bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes)
 {
 	u32 i;
 
@@ -241,116 +230,6 @@ static bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes)
 		if (ork_extent_holds(job, &job->extents[i], iova, bytes))
 			return true;
 	return false;
-}
-
-VISIBLE_IF_KUNIT int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task)
-{
-	if (!task->programs || task->programs > DRM_ORK_MAX_PROGRAMS)
-		return -EINVAL;
-	if (!task->words || task->words % ORK_PROGRAM_BEAT_WORDS ||
-	    task->words > DRM_ORK_MAX_WORDS)
-		return -EINVAL;
-	if (task->iova % ORK_PROGRAM_ALIGN || task->iova > ORK_IOVA_END)
-		return -EINVAL;
-	return ork_job_holds(job, task->iova, task->words * sizeof(u64)) ? 0 : -EINVAL;
-}
-
-static int ork_job_get_tasks(struct ork_job *job, const struct drm_ork_array *array)
-{
-	struct drm_device *drm = &job->ofile->ork->drm;
-	struct drm_ork_task *user;
-	int ret = 0;
-	u32 i;
-
-	if (!array->count) {
-		drm_dbg(drm, "a job without tasks\n");
-		return -EINVAL;
-	}
-	user = ork_array_copy(drm, "tasks", array, sizeof(*user), DRM_ORK_MAX_TASKS);
-	if (IS_ERR(user))
-		return PTR_ERR(user);
-	job->tasks = kvcalloc(array->count, sizeof(*job->tasks), GFP_KERNEL_ACCOUNT);
-	if (!job->tasks)
-		ret = -ENOMEM;
-
-	for (i = 0; i < array->count && !ret; i++) {
-		ret = ork_job_check_task(job, &user[i]);
-		if (ret)
-			drm_dbg(drm, "task %u: iova %#llx words %u programs %u: %d\n", i,
-				user[i].iova, user[i].words, user[i].programs, ret);
-		else
-			job->tasks[i] = (struct ork_task) { user[i].iova, user[i].words,
-							    user[i].programs };
-	}
-	job->num_tasks = array->count;
-	kvfree(user);
-	return ret;
-}
-
-VISIBLE_IF_KUNIT int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *args)
-{
-	struct ork_device *ork = job->ofile->ork;
-	u32 all = BIT(ork->num_cores) - 1;
-
-	if (args->flags)
-		return -EOPNOTSUPP;
-	if (args->core_mask & ~all) {
-		drm_dbg(&ork->drm, "core mask %#x, cores are %#x\n", args->core_mask, all);
-		return -EINVAL;
-	}
-	if (args->timeout_ms > DRM_ORK_MAX_TIMEOUT_MS) {
-		drm_dbg(&ork->drm, "timeout %u ms, %u at most\n", args->timeout_ms,
-			DRM_ORK_MAX_TIMEOUT_MS);
-		return -EINVAL;
-	}
-	job->core_mask = args->core_mask ?: all;
-	job->timeout = msecs_to_jiffies(args->timeout_ms ?: ork_watchdog_default_ms());
-	return 0;
-}
-
-static int ork_job_init(struct ork_job *job, struct ork_submit *submit,
-			const struct drm_ork_job *args)
-{
-	int ret;
-
-	job->queue = &job->ofile->queues[submit->priority];
-	ret = ork_job_check_scalars(job, args);
-	if (ret)
-		return ret;
-	ret = ork_job_get_extents(job, submit->file, &args->extents);
-	if (ret)
-		return ret;
-	ret = ork_job_get_tasks(job, &args->tasks);
-	if (ret)
-		return ret;
-
-	job->fence = ork_fence_create();
-	return job->fence ? 0 : -ENOMEM;
-}
-
-static struct ork_job *ork_job_create(struct ork_submit *submit, const struct drm_ork_job *args)
-{
-	struct ork_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
-	int ret;
-
-	if (!job)
-		return ERR_PTR(-ENOMEM);
-
-	ork_live_inc(ORK_LIVE_JOBS);
-	kref_init(&job->ref);
-	INIT_LIST_HEAD(&job->link);
-	kref_get(&submit->ofile->ref);
-	job->ofile = submit->ofile;
-	spin_lock_irq(&submit->ofile->ork->lock);
-	submit->ofile->ork->jobs++;
-	spin_unlock_irq(&submit->ofile->ork->lock);
-
-	ret = ork_job_init(job, submit, args);
-	if (ret) {
-		ork_job_put(job);
-		return ERR_PTR(ret);
-	}
-	return job;
 }
 
 /**
@@ -464,10 +343,15 @@ void ork_jobs_settle(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/*
- * The submit keeps its own reference: what the job names stays until the reservations are unlocked.
+/**
+ * ork_job_queue() - hand over a job whose fence has been published
+ * @job: the job; from now on it waits for what it depends on, then for a core, and ends
+ *
+ * The caller keeps its own reference.
+ *
+ * Context: process. Afterwards the caller calls ork_dispatch_finish().
  */
-static void ork_job_queue(struct ork_job *job)
+void ork_job_queue(struct ork_job *job)
 {
 	struct ork_device *ork = job->ofile->ork;
 
@@ -481,321 +365,4 @@ static void ork_job_queue(struct ork_job *job)
 	list_add_tail(&job->link, &ork->waiting);
 	spin_unlock_irq(&ork->lock);
 	ork_dependencies_arm(job);
-}
-
-static int ork_out_sync_init(struct ork_out_sync *out, struct ork_submit *submit, u32 handle,
-			     u64 point)
-{
-	out->syncobj = drm_syncobj_find(submit->file, handle);
-	if (!out->syncobj) {
-		drm_dbg(&submit->ofile->ork->drm, "no syncobj %u\n", handle);
-		return -ENOENT;
-	}
-	out->point = point;
-	if (!point)
-		return 0;
-	out->chain = dma_fence_chain_alloc();
-	return out->chain ? 0 : -ENOMEM;
-}
-
-static void ork_out_sync_fini(struct ork_out_sync *out)
-{
-	if (out->syncobj)
-		drm_syncobj_put(out->syncobj);
-	dma_fence_chain_free(out->chain);
-}
-
-static void ork_out_sync_attach(struct ork_out_sync *out, struct dma_fence *fence)
-{
-	if (!out->syncobj)
-		return;
-	if (!out->chain) {
-		drm_syncobj_replace_fence(out->syncobj, fence);
-		return;
-	}
-	drm_syncobj_add_point(out->syncobj, out->chain, fence, out->point);
-	out->chain = NULL;
-}
-
-static int ork_submit_get_jobs(struct ork_submit *submit, const struct drm_ork_submit *args)
-{
-	struct drm_device *drm = &submit->ofile->ork->drm;
-	u32 i, count = args->jobs.count;
-	struct drm_ork_job *user;
-	int ret = 0;
-
-	if (!count) {
-		drm_dbg(drm, "a submit without jobs\n");
-		return -EINVAL;
-	}
-	user = ork_array_copy(drm, "jobs", &args->jobs, sizeof(*user), DRM_ORK_MAX_JOBS);
-	if (IS_ERR(user))
-		return PTR_ERR(user);
-	submit->jobs = kcalloc(count, sizeof(*submit->jobs), GFP_KERNEL);
-	submit->job_outs = kcalloc(count, sizeof(*submit->job_outs), GFP_KERNEL);
-	if (!submit->jobs || !submit->job_outs)
-		ret = -ENOMEM;
-
-	for (i = 0; i < count && !ret; i++) {
-		struct ork_job *job = ork_job_create(submit, &user[i]);
-
-		if (IS_ERR(job)) {
-			ret = PTR_ERR(job);
-			drm_dbg(drm, "job %u is refused: %d\n", i, ret);
-			break;
-		}
-		submit->jobs[submit->num_jobs++] = job;
-		if (user[i].out_syncobj)
-			ret = ork_out_sync_init(&submit->job_outs[i], submit, user[i].out_syncobj,
-						user[i].out_point);
-	}
-	kvfree(user);
-	return ret;
-}
-
-static int ork_submit_get_ins(struct ork_submit *submit, const struct drm_ork_array *array)
-{
-	struct drm_device *drm = &submit->ofile->ork->drm;
-	struct drm_ork_sync *user;
-	int ret = 0;
-	u32 i;
-
-	user = ork_array_copy(drm, "in syncobjs", array, sizeof(*user), DRM_ORK_MAX_SYNCS);
-	if (IS_ERR_OR_NULL(user))
-		return PTR_ERR_OR_ZERO(user);
-	submit->in_fences = kcalloc(array->count, sizeof(*submit->in_fences), GFP_KERNEL);
-	if (!submit->in_fences)
-		ret = -ENOMEM;
-
-	for (i = 0; i < array->count && !ret; i++) {
-		if (user[i].flags)
-			ret = -EOPNOTSUPP;
-		else
-			ret = drm_syncobj_find_fence(submit->file, user[i].handle, user[i].point, 0,
-						     &submit->in_fences[i]);
-		if (ret)
-			drm_dbg(drm, "in syncobj %u: handle %u flags %#x point %llu: %d\n", i,
-				user[i].handle, user[i].flags, user[i].point, ret);
-		else
-			submit->num_in_fences++;
-	}
-	kvfree(user);
-	return ret;
-}
-
-static int ork_submit_get_outs(struct ork_submit *submit, const struct drm_ork_array *array)
-{
-	struct drm_device *drm = &submit->ofile->ork->drm;
-	struct drm_ork_sync *user;
-	int ret = 0;
-	u32 i;
-
-	user = ork_array_copy(drm, "out syncobjs", array, sizeof(*user), DRM_ORK_MAX_SYNCS);
-	if (IS_ERR_OR_NULL(user))
-		return PTR_ERR_OR_ZERO(user);
-	submit->outs = kcalloc(array->count, sizeof(*submit->outs), GFP_KERNEL);
-	if (!submit->outs)
-		ret = -ENOMEM;
-
-	for (i = 0; i < array->count && !ret; i++) {
-		submit->num_outs++;
-		ret = user[i].flags ? -EOPNOTSUPP :
-		      ork_out_sync_init(&submit->outs[i], submit, user[i].handle, user[i].point);
-	}
-	kvfree(user);
-	return ret;
-}
-
-/* The fence of the whole submit: its only job's, or all of them together. */
-static int ork_submit_create_fence(struct ork_submit *submit)
-{
-	struct dma_fence_array *array;
-	struct dma_fence **fences;
-	u32 i;
-
-	if (!submit->num_outs)
-		return 0;
-	if (submit->num_jobs == 1) {
-		submit->fence = dma_fence_get(&submit->jobs[0]->fence->base);
-		return 0;
-	}
-
-	fences = kcalloc(submit->num_jobs, sizeof(*fences), GFP_KERNEL);
-	if (!fences)
-		return -ENOMEM;
-	for (i = 0; i < submit->num_jobs; i++)
-		fences[i] = dma_fence_get(&submit->jobs[i]->fence->base);
-	array = ork_compat_fence_array(submit->num_jobs, fences);
-	if (!array) {
-		while (i--)
-			dma_fence_put(fences[i]);
-		kfree(fences);
-		return -ENOMEM;
-	}
-	submit->fence = &array->base;
-	return 0;
-}
-
-static int ork_submit_collect_bos(struct ork_submit *submit)
-{
-	u32 i, j, count = 0;
-
-	for (i = 0; i < submit->num_jobs; i++)
-		count += submit->jobs[i]->num_bos;
-	submit->bos = kvmalloc_array(count, sizeof(*submit->bos), GFP_KERNEL);
-	if (!submit->bos)
-		return -ENOMEM;
-
-	for (i = 0; i < submit->num_jobs; i++)
-		for (j = 0; j < submit->jobs[i]->num_bos; j++)
-			submit->bos[submit->num_bos++] = &submit->jobs[i]->bos[j].bo->base.base;
-	submit->num_bos = ork_unique_pointers((void **)submit->bos, submit->num_bos);
-	return 0;
-}
-
-/*
- * Before the first job is queued: no dirty line may be left that could be evicted over a result.
- */
-static void ork_submit_clean(struct ork_submit *submit)
-{
-	u32 i, j;
-
-	for (i = 0; i < submit->num_jobs; i++) {
-		struct ork_job *job = submit->jobs[i];
-
-		for (j = 0; j < job->num_extents; j++)
-			if (!(job->extents[j].flags &
-			      (DRM_ORK_EXTENT_NO_SYNC | DRM_ORK_EXTENT_CPU_CLEAN)))
-				ork_extent_clean(job->ofile, &job->extents[j]);
-	}
-}
-
-static int ork_submit_prepare(struct ork_submit *submit, bool explicit)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < submit->num_bos && !ret; i++)
-		ret = dma_resv_reserve_fences(submit->bos[i]->resv, submit->num_jobs);
-	for (i = 0; i < submit->num_jobs && !ret; i++)
-		ret = ork_dependencies_collect(submit->jobs[i], submit->in_fences,
-					       submit->num_in_fences, !explicit);
-	return ret;
-}
-
-static void ork_job_publish(struct ork_job *job)
-{
-	u32 i;
-
-	for (i = 0; i < job->num_bos; i++)
-		dma_resv_add_fence(job->bos[i].bo->base.base.resv, &job->fence->base,
-				   job->bos[i].write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
-}
-
-/* The point of no return. A queued job may end at once, so its fence is published first. */
-static void ork_submit_commit(struct ork_submit *submit)
-{
-	struct ork_file *ofile = submit->ofile;
-	u32 i;
-
-	for (i = 0; i < submit->num_jobs; i++) {
-		ork_job_publish(submit->jobs[i]);
-		ork_out_sync_attach(&submit->job_outs[i], &submit->jobs[i]->fence->base);
-	}
-	for (i = 0; i < submit->num_outs; i++)
-		ork_out_sync_attach(&submit->outs[i], submit->fence);
-
-	atomic_add(submit->num_jobs, &ofile->active);
-	for (i = 0; i < submit->num_jobs; i++)
-		ork_job_queue(submit->jobs[i]);
-	trace_ork_submit(ofile->client, submit->num_jobs);
-	atomic64_inc(&ofile->stats.submits);
-}
-
-static int ork_submit_run(struct ork_submit *submit, const struct drm_ork_submit *args)
-{
-	bool explicit = args->flags & DRM_ORK_SUBMIT_EXPLICIT;
-	int ret;
-
-	ret = ork_submit_get_jobs(submit, args);
-	if (!ret)
-		ret = ork_submit_get_ins(submit, &args->in_syncs);
-	if (!ret)
-		ret = ork_submit_get_outs(submit, &args->out_syncs);
-	if (!ret)
-		ret = ork_submit_create_fence(submit);
-	if (!ret)
-		ret = ork_submit_collect_bos(submit);
-	if (ret)
-		return ret;
-
-	ork_submit_clean(submit);
-
-	ret = drm_gem_lock_reservations(submit->bos, submit->num_bos, &submit->ctx);
-	if (ret)
-		return ret;
-	ret = ork_submit_prepare(submit, explicit);
-	if (!ret)
-		ork_submit_commit(submit);
-	drm_gem_unlock_reservations(submit->bos, submit->num_bos, &submit->ctx);
-	ork_dispatch_finish(submit->ofile->ork);
-	return ret;
-}
-
-static void ork_submit_fini(struct ork_submit *submit, u32 num_jobs)
-{
-	u32 i;
-
-	for (i = 0; i < submit->num_jobs; i++)
-		ork_job_put(submit->jobs[i]);
-	for (i = 0; submit->job_outs && i < num_jobs; i++)
-		ork_out_sync_fini(&submit->job_outs[i]);
-	for (i = 0; i < submit->num_in_fences; i++)
-		dma_fence_put(submit->in_fences[i]);
-	for (i = 0; i < submit->num_outs; i++)
-		ork_out_sync_fini(&submit->outs[i]);
-	dma_fence_put(submit->fence);
-	kvfree(submit->bos);
-	kfree(submit->outs);
-	kfree(submit->in_fences);
-	kfree(submit->job_outs);
-	kfree(submit->jobs);
-}
-
-/**
- * ork_submit_ioctl() - DRM_IOCTL_ORK_SUBMIT
- * @drm: the device
- * @data: &struct drm_ork_submit
- * @file: the caller's file
- *
- * Return: 0 or a negative errno; then nothing was started.
- */
-int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct ork_file *ofile = file->driver_priv;
-	struct drm_ork_submit *args = data;
-	struct ork_submit submit = {
-		.ofile = ofile,
-		.file = file,
-		.priority = args->priority,
-	};
-	int ret, idx;
-
-	if (args->flags & ~DRM_ORK_SUBMIT_EXPLICIT)
-		return -EOPNOTSUPP;
-	if (args->priority > DRM_ORK_PRIORITY_HIGH)
-		return -EINVAL;
-	if (args->priority == DRM_ORK_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
-		return -EACCES;
-
-	if (READ_ONCE(ofile->refusal)) {
-		drm_dbg(drm, "the file is banned: its jobs hung too often\n");
-		return -EIO;
-	}
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = ork_submit_run(&submit, args);
-	ork_submit_fini(&submit, args->jobs.count);
-	drm_dev_exit(idx);
-	return ret;
 }

@@ -8,10 +8,8 @@
 #include <linux/llist.h>
 #include <linux/workqueue.h>
 
-struct drm_device;
 struct drm_file;
-struct drm_ork_job;
-struct drm_ork_task;
+struct drm_ork_extent;
 struct ork_bo;
 struct ork_dependency;
 struct ork_extent;
@@ -97,17 +95,20 @@ struct ork_job {
 	u32 interrupts;
 };
 
+struct ork_job *ork_job_create(struct ork_file *ofile, struct ork_queue *queue);
+void ork_job_put(struct ork_job *job);
+int ork_job_set_extents(struct ork_job *job, struct drm_file *file,
+			const struct drm_ork_extent *args, u32 count);
+bool ork_job_holds(struct ork_job *job, u64 iova, u64 bytes);
+void ork_job_queue(struct ork_job *job);
 void ork_job_ready(struct ork_job *job);
 void ork_job_end(struct ork_job *job);
 void ork_jobs_settle(struct work_struct *work);
 void ork_jobs_release(struct work_struct *work);
-int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+u32 ork_unique_pointers(void **pointers, u32 count);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-u32 ork_unique_pointers(void **pointers, u32 count);
 int ork_job_collect_bos(struct ork_job *job);
-int ork_job_check_task(struct ork_job *job, const struct drm_ork_task *task);
-int ork_job_check_scalars(struct ork_job *job, const struct drm_ork_job *args);
 #endif
 
 #endif

@@ -13,6 +13,7 @@
 #include "ork_test_board.h"
 
 #include "../ork_gem.h"
+#include "../ork_submit.h"
 #include "../ork_sync.h"
 
 struct ork_job_scalars {
