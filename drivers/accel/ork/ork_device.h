@@ -5,6 +5,7 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -21,12 +22,28 @@
 /* The NPU was seen to mind addresses below the first page: 0 ends a chain. */
 #define ORK_IOVA_START		PAGE_SIZE
 #define ORK_IOVA_END		U32_MAX
+/* Physical addresses that the IOMMU's tables can hold. */
+#define ORK_DMA_BITS		40
 /* Behind every object, so that an overrun faults and does not reach a neighbour. */
 #define ORK_GUARD_SIZE		PAGE_SIZE
+/* Most bytes of an address space's sink behind an object. */
+#define ORK_SLACK_MAX		SZ_16M
+
+/**
+ * struct ork_front - a DRM device by which clients reach the NPU
+ * @drm: the DRM device; whoever holds it keeps the NPU
+ * @npu: the NPU
+ */
+struct ork_front {
+	struct drm_device drm;
+	struct ork_device *npu;
+};
 
 /**
  * struct ork_device - the NPU: what all of its cores share
  * @drm: the DRM device
+ * @front: the same, with the way from it to this
+ * @rocket: the second DRM device, or NULL
  * @wq: address-space switches and watchdogs; one per device, so that they survive memory pressure
  * @nodes: by the number of their first core
  * @cores: by number, which is their order of address; valid up to @num_cores
@@ -53,7 +70,11 @@
  * @jobs_gone: woken when @jobs falls to 0
  */
 struct ork_device {
-	struct drm_device drm;
+	union {
+		struct drm_device drm;
+		struct ork_front front;
+	};
+	struct drm_device *rocket;
 	struct workqueue_struct *wq;
 	struct ork_node nodes[ORK_MAX_CORES];
 	struct ork_core cores[ORK_MAX_CORES];
@@ -136,8 +157,9 @@ struct ork_file {
 	struct ork_stats stats;
 };
 
-#define to_ork_device(d)	container_of(d, struct ork_device, drm)
-
-void ork_file_put(struct ork_file *ofile);
+static inline struct ork_device *to_ork_device(const struct drm_device *drm)
+{
+	return container_of(drm, struct ork_front, drm)->npu;
+}
 
 #endif

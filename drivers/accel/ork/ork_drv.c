@@ -15,7 +15,6 @@
 #include <linux/of.h>
 #include <linux/of_address.h>
 #include <linux/of_platform.h>
-#include <linux/pid.h>
 #include <linux/platform_device.h>
 #include <linux/rcupdate.h>
 
@@ -33,99 +32,14 @@
 #include "ork_fault.h"
 #include "ork_fdinfo.h"
 #include "ork_fence.h"
+#include "ork_file.h"
 #include "ork_gem.h"
 #include "ork_job.h"
-#include "ork_live.h"
 #include "ork_prime.h"
+#include "ork_rocket.h"
 #include "ork_submit.h"
 #include "ork_sync.h"
 #include "ork_watchdog.h"
-
-/* Physical addresses that the IOMMU's tables can hold. */
-#define ORK_DMA_BITS		40
-
-/* --- open files ------------------------------------------------------------- */
-
-static void ork_file_release(struct kref *ref)
-{
-	struct ork_file *ofile = container_of(ref, struct ork_file, ref);
-
-	ork_vm_put(ofile->vm);
-	put_pid(ofile->pid);
-	kfree(ofile);
-	ork_live_dec(ORK_LIVE_FILES);
-}
-
-/**
- * ork_file_put() - drop a reference on an open file
- * @ofile: the file
- *
- * Context: process.
- */
-void ork_file_put(struct ork_file *ofile)
-{
-	kref_put(&ofile->ref, ork_file_release);
-}
-
-static int ork_open(struct drm_device *drm, struct drm_file *file)
-{
-	struct ork_device *ork = to_ork_device(drm);
-	struct ork_file *ofile;
-	int ret = 0, idx;
-	u32 i;
-
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-
-	ofile = kzalloc(sizeof(*ofile), GFP_KERNEL);
-	if (!ofile) {
-		ret = -ENOMEM;
-		goto out;
-	}
-	ofile->ork = ork;
-	ofile->vm = ork_vm_create(ork);
-	if (IS_ERR(ofile->vm)) {
-		ret = PTR_ERR(ofile->vm);
-		kfree(ofile);
-		goto out;
-	}
-	ork_live_inc(ORK_LIVE_FILES);
-	ofile->client = ork_compat_client_id(file);
-	ofile->pid = get_pid(task_tgid(current));
-	kref_init(&ofile->ref);
-	init_waitqueue_head(&ofile->idle);
-	for (i = 0; i < ARRAY_SIZE(ofile->queues); i++)
-		ork_queue_init(&ofile->queues[i], ofile->vm, i);
-	file->driver_priv = ofile;
-out:
-	drm_dev_exit(idx);
-	return ret;
-}
-
-/*
- * Nothing of the file runs or will run when this returns. What waits is dropped; what runs ends
- * or is ended by its watchdog.
- */
-static void ork_postclose(struct drm_device *drm, struct drm_file *file)
-{
-	struct ork_device *ork = to_ork_device(drm);
-	struct ork_file *ofile = file->driver_priv;
-	unsigned int i;
-	int idx;
-
-	spin_lock_irq(&ork->lock);
-	ork_dispatch_refuse_locked(ofile, -ECANCELED);
-	spin_unlock_irq(&ork->lock);
-	ork_dispatch_finish(ork);
-	wait_event(ofile->idle, !atomic_read(&ofile->active));
-
-	if (drm_dev_enter(drm, &idx)) {
-		for (i = 0; i < ork->num_mmus; i++)
-			ork_mmu_detach(&ork->mmus[i], ofile->vm);
-		drm_dev_exit(idx);
-	}
-	ork_file_put(ofile);
-}
 
 /* --- QUERY ------------------------------------------------------------------ */
 
@@ -233,28 +147,14 @@ static const struct drm_ioctl_desc ork_ioctls[] = {
 	ORK_IOCTL(WAIT, ork_wait_ioctl),
 };
 
-static void ork_show_fdinfo(struct seq_file *m, struct file *f)
-{
-	struct drm_file *file = f->private_data;
-	struct ork_file *ofile = file->driver_priv;
-
-	ork_compat_show_fdinfo(m, f, ofile->client, ork_fdinfo_show);
-}
-
-static const struct file_operations ork_fops = {
-	.owner = THIS_MODULE,
-	ORK_COMPAT_FOPS,
-	.show_fdinfo = ork_show_fdinfo,
-};
-
 static const struct drm_driver ork_drm_driver = {
 	.driver_features = DRIVER_GEM | ORK_COMPAT_NODE | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,
-	.open = ork_open,
-	.postclose = ork_postclose,
+	.open = ork_file_open,
+	.postclose = ork_file_postclose,
 	.ioctls = ork_ioctls,
 	.num_ioctls = ARRAY_SIZE(ork_ioctls),
-	.fops = &ork_fops,
+	.fops = &ork_file_ops,
 	ORK_COMPAT_DRIVER_SHOW_FDINFO(ork_fdinfo_show)
 	.gem_create_object = ork_gem_create_object,
 	.gem_prime_import = ork_prime_import,
@@ -309,6 +209,28 @@ static bool ork_is_coherent(void)
 	return coherent;
 }
 
+static bool ork_jobs_gone(struct ork_device *ork)
+{
+	bool gone;
+
+	spin_lock_irq(&ork->lock);
+	gone = !ork->jobs;
+	spin_unlock_irq(&ork->lock);
+	return gone;
+}
+
+static void ork_unbind(struct device *dev)
+{
+	struct ork_device *ork = dev_get_drvdata(dev);
+
+	ork_rocket_unplug(ork);
+	drm_dev_unplug(&ork->drm);
+	ork_dispatch_shutdown(ork);
+	component_unbind_all(dev, ork);
+	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
+	flush_work(&ork->release);
+}
+
 static int ork_bind(struct device *dev)
 {
 	struct ork_device *ork;
@@ -318,6 +240,7 @@ static int ork_bind(struct device *dev)
 	ork = devm_drm_dev_alloc(dev, &ork_drm_driver, struct ork_device, drm);
 	if (IS_ERR(ork))
 		return PTR_ERR(ork);
+	ork->front.npu = ork;
 	dev_set_drvdata(dev, ork);
 	ork->coherent = ork_is_coherent();
 
@@ -337,31 +260,15 @@ static int ork_bind(struct device *dev)
 		component_unbind_all(dev, ork);
 		return ret;
 	}
+	ret = ork_rocket_register(ork);
+	if (ret) {
+		ork_unbind(dev);
+		return ret;
+	}
 	ork_debugfs_init(ork);
 	drm_info(&ork->drm, "%u cores, version %#x%s\n", ork->num_cores, ork->hw_version,
 		 ork->coherent ? ", coherent" : "");
 	return 0;
-}
-
-static bool ork_jobs_gone(struct ork_device *ork)
-{
-	bool gone;
-
-	spin_lock_irq(&ork->lock);
-	gone = !ork->jobs;
-	spin_unlock_irq(&ork->lock);
-	return gone;
-}
-
-static void ork_unbind(struct device *dev)
-{
-	struct ork_device *ork = dev_get_drvdata(dev);
-
-	drm_dev_unplug(&ork->drm);
-	ork_dispatch_shutdown(ork);
-	component_unbind_all(dev, ork);
-	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
-	flush_work(&ork->release);
 }
 
 static const struct component_master_ops ork_master_ops = {
@@ -482,11 +389,16 @@ static int __init ork_init(void)
 		ret = PTR_ERR(ork_npu);
 		goto err_npu_driver;
 	}
-	ret = platform_driver_register(&ork_node_driver);
+	ret = ork_rocket_init(&ork_npu->dev);
 	if (ret)
 		goto err_npu;
+	ret = platform_driver_register(&ork_node_driver);
+	if (ret)
+		goto err_rocket;
 	return 0;
 
+err_rocket:
+	ork_rocket_exit();
 err_npu:
 	platform_device_unregister(ork_npu);
 err_npu_driver:
@@ -498,6 +410,7 @@ module_init(ork_init);
 static void __exit ork_exit(void)
 {
 	platform_driver_unregister(&ork_node_driver);
+	ork_rocket_exit();
 	platform_device_unregister(ork_npu);
 	platform_driver_unregister(&ork_npu_driver);
 	/* The last fence has given the module back, but may still be about to return from that. */

@@ -66,7 +66,7 @@ static int ork_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	return ret;
 }
 
-static const struct drm_gem_object_funcs ork_gem_funcs = {
+const struct drm_gem_object_funcs ork_gem_funcs = {
 	.free = ork_gem_free,
 	.open = ork_gem_open,
 	.close = ork_gem_close,
@@ -76,6 +76,18 @@ static const struct drm_gem_object_funcs ork_gem_funcs = {
 	.mmap = ork_gem_mmap,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };
+
+/**
+ * ork_gem_init() - what every object begins with
+ * @bo: the object, zeroed
+ */
+void ork_gem_init(struct ork_bo *bo)
+{
+	mutex_init(&bo->lock);
+	INIT_LIST_HEAD(&bo->import);
+	INIT_LIST_HEAD(&bo->mappings);
+	bo->base.base.funcs = &ork_gem_funcs;
+}
 
 /**
  * ork_gem_create_object() - memory for an object, for the shmem helper
@@ -90,10 +102,7 @@ struct drm_gem_object *ork_gem_create_object(struct drm_device *drm, size_t size
 
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
-	mutex_init(&bo->lock);
-	INIT_LIST_HEAD(&bo->import);
-	INIT_LIST_HEAD(&bo->mappings);
-	bo->base.base.funcs = &ork_gem_funcs;
+	ork_gem_init(bo);
 	return &bo->base.base;
 }
 
@@ -133,14 +142,14 @@ err_free:
 	return ERR_PTR(-EINVAL);
 }
 
-static struct ork_bo *ork_bo_create(struct ork_device *ork, size_t size, u32 flags)
+static struct ork_bo *ork_bo_create(struct drm_device *drm, size_t size, u32 flags)
 {
 	struct drm_gem_shmem_object *shmem;
 	dma_addr_t *index;
 	struct ork_bo *bo;
 
 	/* Without memory for an inode shmem has no "space". Here that is what addresses lack. */
-	shmem = drm_gem_shmem_create(&ork->drm, size);
+	shmem = drm_gem_shmem_create(drm, size);
 	if (IS_ERR(shmem))
 		return PTR_ERR(shmem) == -ENOSPC ? ERR_PTR(-ENOMEM) : ERR_CAST(shmem);
 
@@ -191,7 +200,6 @@ static int ork_bo_check_size(struct ork_file *ofile, u64 *size)
  */
 int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct ork_device *ork = to_ork_device(drm);
 	struct ork_file *ofile = file->driver_priv;
 	struct drm_ork_bo_create *args = data;
 	struct ork_mapping *mapping;
@@ -207,7 +215,7 @@ int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
 
-	bo = ork_bo_create(ork, size, args->flags);
+	bo = ork_bo_create(drm, size, args->flags);
 	if (IS_ERR(bo)) {
 		ret = PTR_ERR(bo);
 		goto out_exit;

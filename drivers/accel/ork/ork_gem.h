@@ -34,6 +34,9 @@ struct ork_bo {
 
 #define to_ork_bo(obj)	container_of(to_drm_gem_shmem_obj(obj), struct ork_bo, base)
 
+extern const struct drm_gem_object_funcs ork_gem_funcs;
+
+void ork_gem_init(struct ork_bo *bo);
 struct drm_gem_object *ork_gem_create_object(struct drm_device *drm, size_t size);
 dma_addr_t *ork_gem_index(struct sg_table *sgt, size_t size);
 int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

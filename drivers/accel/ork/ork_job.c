@@ -17,7 +17,9 @@
 #include "ork_device.h"
 #include "ork_dispatch.h"
 #include "ork_fence.h"
+#include "ork_file.h"
 #include "ork_gem.h"
+#include "ork_hold.h"
 #include "ork_job.h"
 #include "ork_live.h"
 #include "ork_sync.h"
@@ -33,6 +35,7 @@ static void ork_job_put_objects(struct ork_job *job)
 		ork_mapping_put(job->bos[i].mapping);
 	kvfree(job->bos);
 	ork_extents_put(job->extents, job->num_extents);
+	ork_hold_put(job->hold);
 }
 
 static void ork_job_release(struct kref *ref)

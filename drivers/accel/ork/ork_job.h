@@ -15,6 +15,7 @@ struct ork_dependency;
 struct ork_extent;
 struct ork_fence;
 struct ork_file;
+struct ork_hold;
 struct ork_mapping;
 struct ork_queue;
 struct ork_task;
@@ -44,6 +45,7 @@ struct ork_job_bo {
  * @num_extents: how many
  * @bos: the objects of @extents, each once
  * @num_bos: how many
+ * @hold: what it may use beside @extents, or NULL: nothing
  * @dependencies: what it waits for before it is dispatched
  * @num_dependencies: how many
  * @unmet: how many of them have not signalled; 0: it is ready
@@ -74,6 +76,7 @@ struct ork_job {
 	u32 num_extents;
 	struct ork_job_bo *bos;
 	u32 num_bos;
+	struct ork_hold *hold;
 	struct ork_dependency *dependencies;
 	u32 num_dependencies;
 	atomic_t unmet;

@@ -3,6 +3,7 @@
  * Address spaces, what is mapped in them, and which IOMMU has which attached.
  */
 
+#include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/of.h>
 #include <linux/overflow.h>
@@ -34,6 +35,10 @@ static void ork_vm_release(struct kref *ref)
 
 	drm_mm_takedown(&vm->mm);
 	iommu_domain_free(vm->domain);
+	if (vm->sink) {
+		dma_unmap_page(vm->ork->drm.dev, vm->sink_dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		__free_page(vm->sink);
+	}
 	mutex_destroy(&vm->lock);
 	drm_dev_put(&vm->ork->drm);
 	kfree(vm);
@@ -130,6 +135,36 @@ struct ork_vm *ork_vm_create(struct ork_device *ork)
 }
 
 /**
+ * ork_vm_add_sink() - let programs reach beyond their objects without harm
+ * @vm: the address space, without objects
+ *
+ * What they write there is lost. It is nobody else's, and is zero at first.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ork_vm_add_sink(struct ork_vm *vm)
+{
+	struct device *dev = vm->ork->drm.dev;
+	struct page *sink = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+	if (!sink)
+		return -ENOMEM;
+	vm->sink_dma = dma_map_page(dev, sink, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, vm->sink_dma)) {
+		__free_page(sink);
+		return -ENOMEM;
+	}
+	vm->sink = sink;
+	return 0;
+}
+
+/* Bytes behind an object that lead to the sink. */
+static u64 ork_vm_slack(const struct ork_vm *vm, u64 size)
+{
+	return vm->sink ? min_t(u64, size, ORK_SLACK_MAX) : 0;
+}
+
+/**
  * ork_vm_has_room() - whether an object would fit
  * @vm: the address space
  * @size: of the object in bytes
@@ -146,7 +181,7 @@ bool ork_vm_has_room(struct ork_vm *vm, u64 size)
 	bool room;
 
 	mutex_lock(&vm->lock);
-	room = !ork_vm_take_room(&vm->mm, &node, size);
+	room = !ork_vm_take_room(&vm->mm, &node, size + ork_vm_slack(vm, size));
 	if (room)
 		drm_mm_remove_node(&node);
 	mutex_unlock(&vm->lock);
@@ -179,17 +214,34 @@ static int ork_vm_map_locked(struct ork_vm *vm, u64 iova, struct sg_table *sgt)
 	return ret;
 }
 
+static int ork_vm_map_slack_locked(struct ork_vm *vm, u64 iova, u64 size)
+{
+	u64 slack = ork_vm_slack(vm, size), done;
+	int ret = 0;
+
+	iova += size;
+	for (done = 0; done < slack && !ret; done += PAGE_SIZE)
+		ret = ork_compat_iommu_map(vm->domain, iova + done, vm->sink_dma, PAGE_SIZE,
+					   IOMMU_READ | IOMMU_WRITE);
+	if (ret)
+		iommu_unmap(vm->domain, iova - size, size + done - PAGE_SIZE);
+	return ret;
+}
+
 static int ork_mapping_map(struct ork_mapping *mapping)
 {
 	struct ork_vm *vm = mapping->vm;
 	struct ork_bo *bo = mapping->bo;
+	u64 size = bo->base.base.size;
 	int ret;
 
 	mutex_lock(&vm->lock);
-	ret = ork_vm_take_room(&vm->mm, &mapping->node, bo->base.base.size);
+	ret = ork_vm_take_room(&vm->mm, &mapping->node, size + ork_vm_slack(vm, size));
 	if (ret)
 		goto out;
 	ret = ork_vm_map_locked(vm, mapping->node.start, bo->sgt);
+	if (!ret)
+		ret = ork_vm_map_slack_locked(vm, mapping->node.start, size);
 	if (ret)
 		drm_mm_remove_node(&mapping->node);
 out:
@@ -202,12 +254,13 @@ static void ork_mapping_release(struct kref *ref)
 	struct ork_mapping *mapping = container_of(ref, struct ork_mapping, ref);
 	struct ork_vm *vm = mapping->vm;
 	struct ork_bo *bo = mapping->bo;
+	u64 size = bo->base.base.size;
 
 	list_del(&mapping->link);
 	mutex_unlock(&bo->lock);
 
 	mutex_lock(&vm->lock);
-	iommu_unmap(vm->domain, mapping->node.start, bo->base.base.size);
+	iommu_unmap(vm->domain, mapping->node.start, size + ork_vm_slack(vm, size));
 	drm_mm_remove_node(&mapping->node);
 	mutex_unlock(&vm->lock);
 	ork_vm_put(vm);

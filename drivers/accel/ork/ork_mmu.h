@@ -19,6 +19,9 @@ struct ork_device;
  * @ork: the device
  * @ref: its file, its mappings, and the IOMMUs it is attached to
  * @domain: its page tables
+ * @sink: a page that is mapped behind every object, as often as it takes to be as long as that, for
+ *	programs that reach beyond their objects; NULL: they fault. Fixed before there are objects
+ * @sink_dma: where the device sees it
  * @lock: guards @mm and changes of @domain
  * @mm: which IOVAs are taken; each object with a guard page behind it
  */
@@ -26,6 +29,8 @@ struct ork_vm {
 	struct ork_device *ork;
 	struct kref ref;
 	struct iommu_domain *domain;
+	struct page *sink;
+	dma_addr_t sink_dma;
 	struct mutex lock;	/* after a bo->lock */
 	struct drm_mm mm;
 };
@@ -35,7 +40,7 @@ struct ork_vm {
  * @ref: handles of the space's file, and jobs
  * @vm: the address space; referenced
  * @bo: the object; everyone with a reference on the mapping has one on the object too
- * @node: where it lies, guard page included
+ * @node: where it lies, with what is behind it
  * @link: in bo->mappings
  */
 struct ork_mapping {
@@ -95,6 +100,7 @@ struct ork_mmu {
 };
 
 struct ork_vm *ork_vm_create(struct ork_device *ork);
+int ork_vm_add_sink(struct ork_vm *vm);
 void ork_vm_put(struct ork_vm *vm);
 bool ork_vm_has_room(struct ork_vm *vm, u64 size);
 

@@ -284,6 +284,23 @@ void ork_prime_forget(struct ork_bo *bo)
 }
 
 /**
+ * ork_prime_own() - the object behind a dma-buf, if it is one of a device's own
+ * @drm: the device
+ * @dma_buf: the dma-buf
+ *
+ * Return: the object, referenced, or NULL.
+ */
+struct drm_gem_object *ork_prime_own(struct drm_device *drm, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *obj = dma_buf->priv;
+
+	if (dma_buf->ops != &ork_prime_ops || obj->dev != drm)
+		return NULL;
+	drm_gem_object_get(obj);
+	return obj;
+}
+
+/**
  * ork_prime_import() - the object behind a dma-buf
  * @drm: the device
  * @dma_buf: the dma-buf
@@ -295,13 +312,10 @@ void ork_prime_forget(struct ork_bo *bo)
  */
 struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
-	struct drm_gem_object *obj = dma_buf->priv;
+	struct drm_gem_object *obj = ork_prime_own(drm, dma_buf);
 
-	if (dma_buf->ops == &ork_prime_ops && obj->dev == drm) {
-		drm_gem_object_get(obj);
+	if (obj)
 		return obj;
-	}
-
 	if (!dma_buf->size || offset_in_page(dma_buf->size)) {
 		drm_dbg(drm, "a dma-buf of %zu bytes\n", dma_buf->size);
 		return ERR_PTR(-EINVAL);

@@ -11,6 +11,7 @@ struct sg_table;
 
 struct dma_buf *ork_prime_export(struct drm_gem_object *obj, int flags);
 void ork_prime_forget(struct ork_bo *bo);
+struct drm_gem_object *ork_prime_own(struct drm_device *drm, struct dma_buf *dma_buf);
 struct drm_gem_object *ork_prime_import(struct drm_device *drm, struct dma_buf *dma_buf);
 struct drm_gem_object *ork_prime_import_sg_table(struct drm_device *drm,
 						 struct dma_buf_attachment *attach,

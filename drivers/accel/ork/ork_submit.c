@@ -235,7 +235,8 @@ static int ork_submit_get_jobs(struct ork_submit *submit, const struct drm_ork_s
 
 static int ork_submit_get_ins(struct ork_submit *submit, const struct drm_ork_array *array)
 {
-	struct drm_device *drm = &submit->launch.ofile->ork->drm;
+	struct ork_launch *launch = &submit->launch;
+	struct drm_device *drm = &launch->ofile->ork->drm;
 	struct drm_ork_sync *user;
 	int ret = 0;
 	u32 i;
@@ -243,8 +244,8 @@ static int ork_submit_get_ins(struct ork_submit *submit, const struct drm_ork_ar
 	user = ork_array_copy(drm, "in syncobjs", array, sizeof(*user), DRM_ORK_MAX_SYNCS);
 	if (IS_ERR_OR_NULL(user))
 		return PTR_ERR_OR_ZERO(user);
-	submit->launch.in_fences = kcalloc(array->count, sizeof(*submit->launch.in_fences), GFP_KERNEL);
-	if (!submit->launch.in_fences)
+	launch->in_fences = kcalloc(array->count, sizeof(*launch->in_fences), GFP_KERNEL);
+	if (!launch->in_fences)
 		ret = -ENOMEM;
 
 	for (i = 0; i < array->count && !ret; i++) {
@@ -252,12 +253,12 @@ static int ork_submit_get_ins(struct ork_submit *submit, const struct drm_ork_ar
 			ret = -EOPNOTSUPP;
 		else
 			ret = drm_syncobj_find_fence(submit->file, user[i].handle, user[i].point, 0,
-						     &submit->launch.in_fences[i]);
+						     &launch->in_fences[i]);
 		if (ret)
 			drm_dbg(drm, "in syncobj %u: handle %u flags %#x point %llu: %d\n", i,
 				user[i].handle, user[i].flags, user[i].point, ret);
 		else
-			submit->launch.num_in_fences++;
+			launch->num_in_fences++;
 	}
 	kvfree(user);
 	return ret;

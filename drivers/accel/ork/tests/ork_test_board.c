@@ -53,6 +53,7 @@ static void __iomem *ork_board_block(struct kunit *test)
 
 static void ork_board_init_device(struct ork_device *ork)
 {
+	ork->front.npu = ork;
 	spin_lock_init(&ork->lock);
 	INIT_LIST_HEAD(&ork->waiting);
 	INIT_LIST_HEAD(&ork->ready);
