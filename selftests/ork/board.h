@@ -76,6 +76,15 @@ static inline uint32_t board_sum(volatile uint32_t *board, uint32_t reg)
 	return sum;
 }
 
+static inline uint32_t board_cores_used(volatile uint32_t *board)
+{
+	uint32_t used = 0;
+
+	for (uint32_t core = 0; core < BOARD_CORES; core++)
+		used += !!board_core_read(board, core, ORK_BOARD_CORE_KICKS);
+	return used;
+}
+
 /* No misbehaviour, whatever the test before left. */
 static inline void board_behave(volatile uint32_t *board)
 {

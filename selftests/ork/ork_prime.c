@@ -323,7 +323,7 @@ static int primary_open(void)
 	glob_t nodes;
 
 	glob("/dev/dri/card*", 0, NULL, &nodes);
-	return open_first(&nodes);
+	return open_first(&nodes, is_ork);
 }
 
 /* case 10: a name gives a new handle each time. */

@@ -52,14 +52,14 @@ static inline bool is_ork(int fd)
 	return !call(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "ork");
 }
 
-/* A new open file of the first of @nodes that is ork's, or -ENODEV. They are freed. */
-static inline int open_first(glob_t *nodes)
+/* A new open file of the first of @nodes that is @ours, or -ENODEV. They are freed. */
+static inline int open_first(glob_t *nodes, bool (*ours)(int fd))
 {
 	int fd = -ENODEV;
 
 	for (size_t i = 0; i < nodes->gl_pathc; i++) {
 		fd = open(nodes->gl_pathv[i], O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && is_ork(fd))
+		if (fd >= 0 && ours(fd))
 			break;
 		if (fd >= 0)
 			close(fd);
@@ -69,13 +69,18 @@ static inline int open_first(glob_t *nodes)
 	return fd;
 }
 
-static inline int device_open(void)
+static inline int node_open(bool (*ours)(int fd))
 {
 	glob_t nodes;
 
 	glob("/dev/accel/accel*", 0, NULL, &nodes);
 	glob("/dev/dri/renderD*", GLOB_APPEND, NULL, &nodes);
-	return open_first(&nodes);
+	return open_first(&nodes, ours);
+}
+
+static inline int device_open(void)
+{
+	return node_open(is_ork);
 }
 
 static inline int query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size)

@@ -10,6 +10,7 @@
 #define ROCKET_TEST_H
 
 #include "../ork/ork_test.h"
+#include "../ork/board.h"
 /* After libdrm's drm.h: the one beside it in the kernel's source is not fit for programs. */
 #include <drm/rocket_accel.h>
 
@@ -23,17 +24,10 @@ static inline bool is_rocket(int fd)
 	return !call(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "rocket");
 }
 
-/* A new open file, with an address space of its own; -ENODEV if the node is another driver's. */
+/* A new open file, with an address space of its own; -ENODEV if no node has this interface. */
 static inline int rocket_open(void)
 {
-	int fd = open("/dev/accel/accel0", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (is_rocket(fd))
-		return fd;
-	close(fd);
-	return -ENODEV;
+	return node_open(is_rocket);
 }
 
 static inline int rocket_submit(int fd, struct drm_rocket_job *jobs, uint32_t count)
@@ -46,6 +40,13 @@ static inline int rocket_submit(int fd, struct drm_rocket_job *jobs, uint32_t co
 
 	return call(fd, DRM_IOCTL_ROCKET_SUBMIT, &submit);
 }
+
+/*
+ * A job that has ended holds its objects until a worker frees it, and rocket then gives their
+ * addresses back to their file's allocator, which a close has freed. Nothing tells when the worker
+ * has been there: on the board's own time it comes long before this is over.
+ */
+#define ROCKET_LET_GO_US	100000
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
@@ -180,6 +181,82 @@ static inline struct drm_rocket_job rocket_product_job(struct rocket_product *p)
 		.out_bo_handles = (uintptr_t)p->writes,
 		.out_bo_handle_count = ARRAY_LENGTH(p->writes),
 	};
+}
+
+/* All of int8, and another sequence for each seed. */
+static inline void rocket_fill(uint8_t *data, uint64_t bytes, uint32_t seed)
+{
+	uint32_t state = seed * 2654435761u + 1;
+
+	for (uint64_t i = 0; i < bytes; i++) {
+		state = state * 1664525u + 1013904223u;
+		data[i] = state >> 24;
+	}
+}
+
+/* Waits for the jobs that use the product, writes new matrices, and hands them to the NPU. */
+static inline int rocket_product_write(int fd, struct rocket_product *p, uint32_t seed)
+{
+	struct bo *objects[] = { &p->a, &p->b, &p->c };
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(objects) && !error; i++)
+		error = rocket_prep(fd, objects[i]);
+	if (error)
+		return error;
+	rocket_fill(p->a.data, p->gemm.m * p->gemm.k, seed);
+	rocket_fill(p->b.data, p->panels * rocket_panel_b_bytes(p), seed + 1);
+	memset(p->c.data, UNTOUCHED, p->c.size);
+	for (size_t i = 0; i < ARRAY_LENGTH(objects) && !error; i++)
+		error = rocket_fini(fd, objects[i]);
+	return error;
+}
+
+static inline int rocket_product_start(int fd, struct rocket_product *p)
+{
+	struct drm_rocket_job job = rocket_product_job(p);
+
+	return rocket_submit(fd, &job, 1);
+}
+
+/* --- products on the CPU ---------------------------------------------------------------------- */
+
+static inline int8_t rocket_product_a(const struct rocket_product *p, uint32_t m, uint32_t k)
+{
+	return (int8_t)p->a.data[m * p->gemm.k + k];
+}
+
+/* Blocks of 32 columns by 32 rows, those with the same columns one after another. */
+static inline int8_t rocket_product_b(const struct rocket_product *p, uint32_t panel, uint32_t k,
+				      uint32_t n)
+{
+	uint32_t block = n / 32 * (p->gemm.k / 32) + k / 32;
+
+	return (int8_t)p->b.data[panel * rocket_panel_b_bytes(p) + block * 32 * 32 +
+				 n % 32 * 32 + k % 32];
+}
+
+static inline int32_t rocket_product_expected(const struct rocket_product *p, uint32_t panel,
+					      uint32_t m, uint32_t n)
+{
+	int32_t sum = 0;
+
+	for (uint32_t k = 0; k < p->gemm.k; k++)
+		sum += rocket_product_a(p, m, k) * rocket_product_b(p, panel, k, n);
+	return sum;
+}
+
+/* Elements of C that are not what the CPU computes. */
+static inline uint32_t rocket_product_wrong(const struct rocket_product *p)
+{
+	const int32_t *c = (const int32_t *)p->c.data;
+	uint32_t count = 0;
+
+	for (uint32_t panel = 0; panel < p->panels; panel++)
+		for (uint32_t m = 0; m < p->gemm.m; m++)
+			for (uint32_t n = 0; n < p->gemm.n; n++)
+				count += *c++ != rocket_product_expected(p, panel, m, n);
+	return count;
 }
 
 #endif
