@@ -48,15 +48,16 @@ $(B)/bin/bench_host: $(B)/selftests/bench-host/bench_host.o $(B)/lib/libork.a
 ROCKET_UAPI := $(KERNEL_SOURCE)/include/uapi
 ifneq ($(and $(filter arm64,$(ARCH)),$(KERNEL_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
 BENCH_OBJS := $(patsubst %.c,$(B)/%.o,$(wildcard selftests/bench/*.c))
-ALL += $(B)/bin/rocket_int8 $(B)/bin/bench $(B)/bin/bench-drivers
+ROCKET_SUITES := rocket_int8 rocket_uapi
+ALL += $(addprefix $(B)/bin/,$(ROCKET_SUITES) bench bench-drivers)
 
 $(B)/selftests/rocket/%.o $(BENCH_OBJS): CFLAGS += $(SUITE_CFLAGS) -idirafter $(ROCKET_UAPI)
 # No suite: the harness, which is for programs of one file, is as if it had been included.
 $(BENCH_OBJS): CFLAGS += -D__KSELFTEST_HARNESS_H
 
-$(B)/bin/rocket_int8: $(B)/selftests/rocket/rocket_int8.o
+$(addprefix $(B)/bin/,$(ROCKET_SUITES)): $(B)/bin/%: $(B)/selftests/rocket/%.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $< $(LDFLAGS)
+	$(CC) -o $@ $< $(LDFLAGS) -pthread
 
 $(B)/bin/bench: $(BENCH_OBJS)
 	@mkdir -p $(@D)
