@@ -44,9 +44,11 @@ $(B)/bin/bench_host: $(B)/selftests/bench-host/bench_host.o $(B)/lib/libork.a
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(LDFLAGS) $(LIB_LIBS)
 
-# What talks to mainline's rocket: for the emulated board, with a kernel whose source has that interface.
-ROCKET_UAPI := $(KERNEL_SOURCE)/include/uapi
-ifneq ($(and $(filter arm64,$(ARCH)),$(KERNEL_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
+# What talks to mainline's rocket: for the emulated board, with a kernel source that has that interface. Debian's
+# own kernel has none, and the debug kernel's does as well.
+ROCKET_SOURCE := $(or $(KERNEL_SOURCE),$(shell sed -n 's/^KERNEL_SOURCE=//p' $(CACHE)/env-debug.mk 2>/dev/null))
+ROCKET_UAPI := $(ROCKET_SOURCE)/include/uapi
+ifneq ($(and $(filter arm64,$(ARCH)),$(ROCKET_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
 BENCH_OBJS := $(patsubst %.c,$(B)/%.o,$(wildcard selftests/bench/*.c))
 ROCKET_SUITES := rocket_int8 rocket_uapi
 ALL += $(addprefix $(B)/bin/,$(ROCKET_SUITES) bench bench-drivers)
