@@ -101,6 +101,7 @@ test_parts() {
 	guest strict -- ork_matmul ork_cores ork_batch ork_uapi ork_sync ork_prime ork_seen ork_train_gate
 	guest vendor --binding vendor -- ork_order ork_lifetime
 	guest evict --cache evict -- ork_matmul ork_cores ork_batch ork_sync
+	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
 	quick_checks
 	start mutate selftests/mutate/run.sh --share 1/2
 	finish
@@ -138,6 +139,7 @@ all_parts() {
 	# All but what the arithmetic alone decides.
 	guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync \
 		ork_prime ork_seen ork_lifetime ork_train_gate
+	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
 	start rocket selftests/vm/rocket.sh
 	quick_checks
 	start library selftests/check/library.sh
