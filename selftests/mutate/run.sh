@@ -46,34 +46,36 @@ substitute() {
 	printf '%s' "${text%%"$2"*}$3$rest" >"$1"
 }
 
-# on_board KERNEL SUITE OPTION...
+# on_board TEST KERNEL SUITE OPTION...
 on_board() {
-	local kernel=$1 suite=$2
-	shift 2
+	local only=() kernel=$2 suite=$3
+	[ -z "$1" ] || only=(--only "$1")
+	shift 3
 	"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 KERNEL="$kernel" guest || return
 	rm -f "$work/vm/$suite.tap"
 	setpriv --pdeathsig TERM selftests/vm/vm.sh --kernel "$kernel" "$@" --out "$work/vm" --timeout 600 -- \
-		run-suites "$suite" && return
+		run-suites "${only[@]}" "$suite" && return
 	# A suite that did not end has told so far only its file.
 	cat "$work/vm/$suite.tap"
 }
 
-# on_host PROGRAM
+# on_host TEST PROGRAM
 on_host() {
-	"${make[@]}" ARCH=host "$1" && "$1"
+	"${make[@]}" ARCH=host "$2" && ORK_ONLY=$1 "$2"
 }
 
-# suite WHERE SUITE: builds it in the copy and runs it.
+# suite WHERE SUITE [TEST]: builds it in the copy and runs it, or that test of it alone where it can.
 suite() {
+	local test=${3:-}
 	cd "$tree" || return
 	case $1 in
-	host) on_host "build/host/selftests/san/$2" ;;
-	unit) on_host "build/host/lib/tests/$2" ;;
+	host) on_host "$test" "build/host/selftests/san/$2" ;;
+	unit) on_host "$test" "build/host/lib/tests/$2" ;;
 	check) "selftests/check/$2.sh" ;;
-	guest) on_board stock "$2" ;;
-	evict) on_board stock "$2" --cache evict ;;
-	vendor) on_board stock "$2" --binding vendor ;;
-	debug) on_board debug "$2" ;;
+	guest) on_board "$test" stock "$2" ;;
+	evict) on_board "$test" stock "$2" --cache evict ;;
+	vendor) on_board "$test" stock "$2" --binding vendor ;;
+	debug) on_board "$test" debug "$2" ;;
 	esac
 } 2>&1 </dev/null
 
@@ -101,7 +103,7 @@ mutate() {
 		result "not ok" "$1 does not apply"
 		return
 	fi
-	(suite "$3" "$4") >>"$log"
+	(suite "$3" "$4" "$5") >>"$log"
 	cp "$top/$2" "$tree/$2"
 	case $(verdict "$log" "$5") in
 	red) result ok "$1 is killed by $5" ;;

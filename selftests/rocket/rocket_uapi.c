@@ -800,6 +800,7 @@ TEST_F(rocket, strides_end_at_a_page)
 
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define FAILSLAB	"/sys/kernel/debug/failslab/"
+#define FAIL_USERCOPY	"/sys/kernel/debug/fail_usercopy/"
 #define MOST_POINTS	1000
 
 /* Lets the @nth point of a submit fail. Whether it came to so many. */
@@ -828,7 +829,7 @@ TEST_F_TIMEOUT(rocket, submit_fails_at_any_point_without_a_trace, 240)
 	SPARED("cleans up a job that is armed, when what it waits for cannot be noted");
 	NEED_BOARD(self->board);
 	if (file < 0 || write_text(FAILSLAB "ignore-gfp-wait", "N") ||
-	    write_text(FAILSLAB "verbose", "0"))
+	    write_text(FAILSLAB "verbose", "0") || write_text(FAIL_USERCOPY "verbose", "0"))
 		SKIP(return, "needs a kernel with fault injection");
 	ASSERT_EQ(0, request_create(self->fd, &r));
 	ASSERT_EQ(0, ones_run(self->fd, &r.p));
