@@ -22,6 +22,7 @@ export KERNEL
 ifneq ($(KERNEL),stock)
 -include $(CACHE)/env-$(KERNEL).mk
 endif
+-include $(CACHE)/env-teflon.mk
 
 ifeq ($(ARCH),arm64)
 CC := aarch64-linux-gnu-gcc
@@ -49,7 +50,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-uncounted unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb soak rocket bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-uncounted unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb soak rocket teflon bench-kernel bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -61,7 +62,7 @@ endif
 
 # What a part builds it adds to ALL; its host unit tests to UNIT_TESTS; the emulated board to BOARD;
 # what `make install` installs to INSTALL_BIN, _LIB, _DATA, _INCLUDE, _INCLUDE_DRM, _PKGCONFIG and _MAN.
-include lib/lib.mk model/model.mk tools/tools.mk
+include lib/lib.mk model/model.mk tools/tools.mk selftests/teflon/teflon.mk
 ifdef KSELFTEST
 include selftests/selftests.mk
 endif
@@ -168,6 +169,12 @@ rocket:
 	+@$(call build_guest,debug)
 	@selftests/vm/rocket.sh
 
+teflon:
+	@selftests/env/setup.sh debug teflon
+	+@$(call build_guest,debug)
+	+@$(MAKE) $(QUIET) ARCH=arm64 teflon-guest
+	@selftests/teflon/teflon.sh rocket
+
 bench-kernel:
 	@selftests/env/setup.sh bench
 	+@$(call build_guest,bench)
@@ -229,6 +236,7 @@ help:
 	@echo 'make vm-gdb        a debugger on that kernel, which runs TEST as soon as it is let'
 	@echo 'make soak          the suites again and again, beside busy loops, for tests that fail now and then'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
+	@echo "make teflon        somebody else's client of that driver on the board: TensorFlow Lite with Mesa's Teflon"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
 	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'
 	@echo

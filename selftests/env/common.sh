@@ -55,22 +55,29 @@ took() {
 	echo "$1 $2" >>"$VERSIONS"
 }
 
-# private_apt TOOL ARGUMENT...
-private_apt() {
-	local tool=$1
-	shift
-	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$CACHE/apt/sources.d" \
-		-o Dir::State::lists="$CACHE/apt/lists" -o Dir::Cache="$CACHE/apt/cache" \
-		-o APT::Architecture="$HOST_ARCH" -o APT::Architectures::="$HOST_ARCH" \
+# apt_in DIR TOOL ARGUMENT...: an apt with its sources, lists and cache in DIR.
+apt_in() {
+	local dir=$1 tool=$2
+	shift 2
+	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$dir/sources.d" \
+		-o Dir::State::lists="$dir/lists" -o Dir::Cache="$dir/cache" \
 		-o APT::Architectures::=arm64 -o APT::Sandbox::User="$(id -un)" \
 		-o Acquire::Retries=3 -o Acquire::Languages=none "$@"
 }
 
-# The machine's own archives, as binaries of all its and the board's architectures and as sources.
-derive_sources() {
-	local dir=$CACHE/apt/sources.d file
+# private_apt TOOL ARGUMENT...
+private_apt() {
+	local tool=$1
+	shift
+	apt_in "$CACHE/apt" "$tool" -o APT::Architecture="$HOST_ARCH" -o APT::Architectures::="$HOST_ARCH" "$@"
+}
+
+# machine_sources DIR: to DIR/sources.d the machine's own archives, as binaries of all its and the board's
+# architectures and as sources.
+machine_sources() {
+	local dir=$1/sources.d file
 	rm -rf "$dir"
-	mkdir -p "$dir" "$CACHE/apt/lists/partial" "$CACHE/apt/cache/archives/partial"
+	mkdir -p "$dir" "$1/lists/partial" "$1/cache/archives/partial"
 	for file in /etc/apt/sources.list.d/*.sources; do
 		[ -e "$file" ] || continue
 		sed -e '/^Architectures:/d' -e 's/^Types:.*/Types: deb deb-src/' "$file" \
@@ -81,8 +88,13 @@ derive_sources() {
 		sed -nE -e 's/\barch=[^] ]*//' -e 's/^deb(-src)?[[:space:]]+(.*)/deb \2\ndeb-src \2/p' \
 			"$file" | awk '!seen[$0]++' >"$dir/${file##*/}"
 	done
+}
+
+derive_sources() {
+	local suite
+	machine_sources "$CACHE/apt"
 	for suite in "${LATER_SUITES[@]}"; do
-		derive_suite "$suite" "$dir"
+		derive_suite "$suite" "$CACHE/apt/sources.d"
 	done
 }
 

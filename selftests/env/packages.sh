@@ -3,7 +3,7 @@
 
 PACKAGES=(
 	# native and cross builds, static checks
-	gcc libc6-dev libdrm-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross sparse perl kmod
+	gcc libc6-dev libdrm-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross sparse perl kmod
 	# what the library does with memory, what the kernel does
 	valgrind gdb-multiarch
 	# manual pages

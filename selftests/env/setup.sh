@@ -3,9 +3,9 @@
 # Gets the machine ready for `make run` and `make test`: installs what is missing, keeps the kernel,
 # its headers and QEMU's headers under ~/.cache/ork, and writes their places to env.mk there. With the
 # name of a configuration, NAME-kernel.config, it also builds a newer kernel from source and writes
-# env-NAME.mk.
+# env-NAME.mk. With `teflon` it gets the client of selftests/teflon, and goes on without if it cannot.
 # Does nothing, and needs no network, when all of it stands. To take newer versions, remove the cache.
-# usage: setup.sh [debug|bench]...
+# usage: setup.sh [debug|bench|teflon]...
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,6 +44,13 @@ write_env() {
 	mv "$ENV.part" "$ENV"
 }
 
+# What the tests with it will give as their reason goes to a file.
+setup_teflon() {
+	local why=$CACHE/teflon-missing
+	"$here/teflon.sh" 2>"$why" && rm "$why" && return
+	say "going on without Teflon: $(sed -n '1s/^setup: //p' "$why")"
+}
+
 mkdir -p "$CACHE"
 exec 9>"$CACHE/lock"
 flock 9
@@ -57,5 +64,8 @@ if ! is_ready; then
 	say "ready, kept in $CACHE"
 fi
 for kind in "$@"; do
-	setup_source_kernel "$kind"
+	case $kind in
+	teflon) setup_teflon ;;
+	*) setup_source_kernel "$kind" ;;
+	esac
 done

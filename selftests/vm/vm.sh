@@ -21,6 +21,7 @@ usage() {
 		  --out DIR                       what the guest sees as /out; gets dmesg, console and
 		                                  npu-log too (default build/vm)
 		  --timeout S                     default 300
+		  --overlay CPIO                  more of the guest's root, uncompressed
 		  --append STRING                 more for the kernel's command line
 		  --coverage                      the driver that counts what of it ran: gcov/ of --out has that
 		  --gdb PATH                      a socket there for a debugger of the guest's kernel
@@ -33,7 +34,7 @@ usage() {
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kernel=stock cache=strict module=ork binding=mainline latency=0 memory=1024 smp=2 seed=1
-out=$top/build/vm limit=300 append='' options='' shell='' profiled='' icount=() gdb=()
+out=$top/build/vm limit=300 append='' options='' overlay='' shell='' profiled='' icount=() gdb=()
 board=$top/build/host/libork-board.so
 env=${ORK_CACHE:-$HOME/.cache/ork}
 # shellcheck source=/dev/null
@@ -69,6 +70,7 @@ parse() {
 		--timeout) limit=$2 ;;
 		--append) append=$2 ;;
 		--options) options=$2 ;;
+		--overlay) overlay=$2 ;;
 		--gdb) gdb=(-gdb "unix:${2//,/,,},server=on,wait=off") ;;
 		*) usage ;;
 		esac
@@ -144,12 +146,17 @@ if [ "$kernel" != stock ]; then
 	. "$env/env-$kernel.mk"
 fi
 initramfs=$top/build/arm64/$kernel$profiled/initramfs.cpio
-for file in "$board" "$initramfs"; do
+for file in "$board" "$initramfs" ${overlay:+"$overlay"}; do
 	[ -e "$file" ] || { echo "vm.sh: $file is missing: make vm builds it" >&2; exit 125; }
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 rm -rf "$out"/{status,dmesg,kernel-complaints,console,npu-log,gcov}
+# The kernel unpacks one archive after the other.
+if [ -n "$overlay" ]; then
+	cat "$initramfs" "$overlay" >"$out/initramfs"
+	initramfs=$out/initramfs
+fi
 # QEMU leaves lines as they are unless it is the terminal's: no second carriage return then.
 { [ -n "$shell" ] || echo "stty -onlcr"; quoted "${command[@]}"; } >"$out/command"
 
