@@ -116,15 +116,13 @@ std::vector<uint8_t> to_flatbuffer(const model &m)
 	file f;
 	/* What is computed has no buffer: it names the first one, which is empty. */
 	f.buffers.push_back(tflite::CreateBuffer(f.builder));
-	int32_t input = f.add_values(m.nodes[0].in), previous = input, last = input;
+	int32_t input = f.add_values(m.nodes[0].in), first = f.add_node(m.nodes[0], input), last = first;
 
-	for (const node &each : m.nodes) {
-		previous = last;
-		last = f.add_node(each, last);
-	}
+	for (size_t i = 1; i < m.nodes.size(); i++)
+		last = f.add_node(m.nodes[i], last);
 	/* Mesa lets the convolution that computes the first operand add the other one. */
 	if (m.spec.residual)
-		last = f.add_sum(m.out, last, previous);
+		last = f.add_sum(m.out, last, first);
 	f.finish(input, last);
 	return std::vector<uint8_t>(f.builder.GetBufferPointer(), f.builder.GetBufferPointer() + f.builder.GetSize());
 }

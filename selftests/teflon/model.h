@@ -15,6 +15,15 @@
 const int ANY_ZERO_POINT = -1;
 const float ANY_SCALE = 0;
 
+/*
+ * Mesa knows only the additions of one network (vendor facts 4.9): that of a tensor with this scale it multiplies by
+ * ADDED_BY, then all by 27676 / 2^25, and adds 6. It is right where the products' scale is the added one's by
+ * ADDED_BY, and the sum's follows from both.
+ */
+const float ADDED_SCALE = 0.090192f, ADDED_BY = 299.671889f;
+const float SUM_SCALE = ADDED_SCALE / ADDED_BY / (27676.0f / (1 << 25));
+const int SUM_ZERO_POINT = 128 + 6;
+
 struct layer {
 	bool depthwise;
 	int out_channels; /* as many as come in, if depthwise */
@@ -32,7 +41,7 @@ struct test_case {
 	std::vector<layer> layers;
 	int tolerance = 1; /* of the delegate's values against the CPU's */
 	const char *name = nullptr; /* if it is not to be told from the layers */
-	bool residual = false; /* at last adds what the last layer reads to what it computes */
+	bool residual = false; /* at last adds what the first layer computes to what the last one does */
 };
 
 /* Filled once, in the order in which they run. */
