@@ -86,7 +86,7 @@ run: setup
 	@selftests/vm/run.sh
 
 test test-ci test-full coverage:
-	@selftests/env/setup.sh debug
+	@selftests/env/setup.sh debug teflon
 	@selftests/summary.sh $@
 
 # The machine, and the kernel that is asked for: the first build of one from source takes its time.

@@ -79,6 +79,7 @@ built() {
 	build board ARCH=host board
 	build guest ARCH=arm64 guest
 	build debug-guest ARCH=arm64 KERNEL=debug guest
+	build teflon ARCH=arm64 teflon-guest
 }
 
 quick_checks() {
@@ -102,6 +103,7 @@ test_parts() {
 	guest vendor --binding vendor -- ork_order ork_lifetime
 	guest evict --cache evict -- ork_matmul ork_cores ork_batch ork_sync
 	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
+	start teflon-rocket selftests/teflon/teflon.sh rocket core
 	quick_checks
 	start mutate selftests/mutate/run.sh --share 1/2
 	finish
@@ -141,6 +143,9 @@ all_parts() {
 		ork_prime ork_seen ork_lifetime ork_train_gate
 	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
 	start rocket selftests/vm/rocket.sh
+	start teflon-rocket selftests/teflon/teflon.sh rocket
+	start teflon-rocket-evict selftests/teflon/teflon.sh --cache evict --out "$PWD/build/vm-teflon-evict" rocket \
+		core add split chain net quirk
 	quick_checks
 	start library selftests/check/library.sh
 	start kernels selftests/check/kernels.sh

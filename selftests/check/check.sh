@@ -68,7 +68,7 @@ kernel_doc() {
 # The first line, or the second where the first names an interpreter.
 spdx_stands_first() {
 	find . \( -path ./build -o -path ./.git \) -prune -o -type f ! -name '*.mod.c' \
-		\( -name '*.[ch]' -o -name '*.mk' -o -name '*.sh' -o -name '*.py' -o -name Makefile -o -name Kbuild \) -print |
+		\( -name '*.[ch]' -o -name '*.cc' -o -name '*.mk' -o -name '*.sh' -o -name '*.py' -o -name Makefile -o -name Kbuild \) -print |
 		while read -r file; do
 			head -2 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
 		done

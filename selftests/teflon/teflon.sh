@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Somebody else's unmodified client of the NPU, TensorFlow Lite with Mesa's Teflon, on the board, as TAP: what the
 # delegate computes is what TensorFlow Lite's own kernels for the CPU do. On time that no load of this machine
-# stretches: mainline's driver gives a job half a second, and then resets.
+# stretches: mainline's driver gives a job half a second, and then resets. A program takes a while of it, so that
+# clients are in each other's way.
 # usage: teflon.sh [VM-OPTION VALUE]... DRIVER [PART]...
 #   DRIVER     rocket, mainline's, or ork, with the interface of that one
 #   PART       as of run-client (all)
@@ -41,5 +42,5 @@ shift
 echo "# mesa-teflon-delegate $TEFLON_MESA"
 echo "# libtensorflow-lite $TEFLON_TFLITE"
 rm -rf "$out/results"
-exec "$top/selftests/vm/vm.sh" --kernel debug --icount --out "$out" --timeout 1800 "${options[@]}" "${driver[@]}" \
+exec "$top/selftests/vm/vm.sh" --kernel debug --icount --latency-us 1000 --out "$out" --timeout 1800 "${options[@]}" "${driver[@]}" \
 	--overlay "$client" -- /teflon/bin/run-client "${@:-${ALL[@]}}"
