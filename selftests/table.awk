@@ -45,6 +45,10 @@ FNR == 1 {
 	rocket = $4
 }
 
+part ~ /^teflon-/ && /^ok [0-9]+ - / && !/# SKIP/ {
+	models++
+}
+
 /^ok [0-9]+ (golden|large)\./ {
 	products++
 }
@@ -67,6 +71,8 @@ END {
 		row("KUnit cases", kunit)
 	if (rocket)
 		row("programs of mainline's rocket", rocket)
+	if (models)
+		row("models through Mesa's Teflon", models)
 	if (products)
 		row("products against the reference", products)
 	if (convolutions)

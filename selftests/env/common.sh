@@ -61,15 +61,15 @@ apt_in() {
 	shift 2
 	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$dir/sources.d" \
 		-o Dir::State::lists="$dir/lists" -o Dir::Cache="$dir/cache" \
-		-o APT::Architectures::=arm64 -o APT::Sandbox::User="$(id -un)" \
-		-o Acquire::Retries=3 -o Acquire::Languages=none "$@"
+		-o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 -o Acquire::Languages=none "$@"
 }
 
 # private_apt TOOL ARGUMENT...
 private_apt() {
 	local tool=$1
 	shift
-	apt_in "$CACHE/apt" "$tool" -o APT::Architecture="$HOST_ARCH" -o APT::Architectures::="$HOST_ARCH" "$@"
+	apt_in "$CACHE/apt" "$tool" -o APT::Architecture="$HOST_ARCH" -o APT::Architectures::="$HOST_ARCH" \
+		-o APT::Architectures::=arm64 "$@"
 }
 
 # machine_sources DIR: to DIR/sources.d the machine's own archives, as binaries of all its and the board's

@@ -23,7 +23,7 @@ suite_apt() {
 	local tool=$1
 	shift
 	apt_in "$apt" "$tool" -o Dir::State::status="$apt/status" -o APT::Architecture=arm64 \
-		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null "$@"
+		-o APT::Architectures::=arm64 -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null "$@"
 }
 
 # derive_only SUITE: binaries of that one, of the machine's main archive.
@@ -69,7 +69,7 @@ find_packages() {
 download() {
 	mkdir -p "$DEBS"
 	cd "$DEBS"
-	suite_apt apt-get download "${packages[@]}"
+	logged teflon-download "downloading Teflon and what it needs" suite_apt apt-get download "${packages[@]}"
 	cd - >/dev/null
 }
 
@@ -102,7 +102,7 @@ setup() {
 		for package in "${WANTED[@]}"; do
 			took "$package:arm64" "$(version "$package")"
 		done
-		logged teflon-download "downloading Teflon and what it needs" download
+		download
 		unpacked "$root" unpack
 	fi
 	printf '%s\n' "TEFLON_ROOT=$root" "TEFLON_MESA=$mesa" "TEFLON_TFLITE=$tflite" >"$env.part"

@@ -8,7 +8,8 @@ TEFLON_LIBS := $(TEFLON_ROOT)/usr/lib/aarch64-linux-gnu
 TEFLON_OBJS := $(patsubst %.cc,$(B)/%.o,$(wildcard selftests/teflon/*.cc))
 TEFLON_CXX := aarch64-linux-gnu-g++ --sysroot=$(TEFLON_ROOT)
 
-$(B)/selftests/teflon/%.o: selftests/teflon/%.cc
+# The second is newer when the headers are others.
+$(B)/selftests/teflon/%.o: selftests/teflon/%.cc $(CACHE)/env-teflon.mk
 	@mkdir -p $(@D)
 	$(TEFLON_CXX) -std=c++17 -O2 -Wall -Wextra -Werror -MMD -MP -c -o $@ $<
 

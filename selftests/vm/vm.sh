@@ -165,4 +165,5 @@ start_qemu
 ended=0
 wait "$qemu" || ended=$?
 trap - INT TERM HUP
+[ -z "$overlay" ] || rm "$initramfs"
 verdict "$ended"
