@@ -59,6 +59,13 @@ on_board() {
 	cat "$work/vm/$suite.tap"
 }
 
+# on_client PART: somebody else's client of mainline's driver.
+on_client() {
+	"${make[@]}" ARCH=host board && "${make[@]}" ARCH=arm64 KERNEL=debug guest &&
+		"${make[@]}" ARCH=arm64 teflon-guest &&
+		setpriv --pdeathsig TERM selftests/teflon/teflon.sh --out "$work/vm" rocket "$1"
+}
+
 # on_host TEST PROGRAM
 on_host() {
 	"${make[@]}" ARCH=host "$2" && ORK_ONLY=$1 "$2"
@@ -76,6 +83,7 @@ suite() {
 	evict) on_board "$test" stock "$2" --cache evict ;;
 	vendor) on_board "$test" stock "$2" --binding vendor ;;
 	debug) on_board "$test" debug "$2" ;;
+	teflon) on_client "$2" ;;
 	esac
 } 2>&1 </dev/null
 
@@ -95,9 +103,18 @@ complain() {
 	tail -5 "$1" | tr -d '\r' | sed 's/^/# /'
 }
 
+# lacks WHERE: it needs what set-up could not get.
+lacks() {
+	[ "$1" = teflon ] && [ ! -e "${ORK_CACHE:-$HOME/.cache/ork}/env-teflon.mk" ]
+}
+
 # mutate NAME FILE WHERE SUITE TEST FROM TO
 mutate() {
 	local log=$work/$1.log
+	if lacks "$3"; then
+		result ok "$1 # SKIP set-up could not get Teflon"
+		return
+	fi
 	if ! substitute "$tree/$2" "$6" "$7" >"$log"; then
 		complain "$log"
 		result "not ok" "$1 does not apply"
@@ -147,8 +164,10 @@ each_mutation() {
 
 # The suites that are needed, each once.
 declare -A needed=()
+asked=''
 need() {
-	needed[$3 $4]+=$5$'\n'
+	asked=1
+	lacks "$3" || needed[$3 $4]+=$5$'\n'
 }
 
 # The unchanged tree: what a mutation must turn red is green.
@@ -182,7 +201,7 @@ work=$top/build/mutants-$share
 tree=$work/tree
 rm -rf "$work"
 each_mutation need "$@"
-[ ${#needed[@]} -gt 0 ] || { echo "run.sh: no mutation of that name" >&2; exit 2; }
+[ -n "$asked" ] || { echo "run.sh: no mutation of that name" >&2; exit 2; }
 copy_tree || { result "not ok" "the tree is copied"; exit 1; }
 baseline
 [ $failed = 1 ] || each_mutation mutate "$@"
