@@ -173,7 +173,7 @@ teflon:
 	@selftests/env/setup.sh debug teflon
 	+@$(call build_guest,debug)
 	+@$(MAKE) $(QUIET) ARCH=arm64 teflon-guest
-	@selftests/teflon/teflon.sh rocket
+	@selftests/teflon/teflon.sh $(or $(DRIVER),ork)
 
 bench-kernel:
 	@selftests/env/setup.sh bench
@@ -236,7 +236,7 @@ help:
 	@echo 'make vm-gdb        a debugger on that kernel, which runs TEST as soon as it is let'
 	@echo 'make soak          the suites again and again, beside busy loops, for tests that fail now and then'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
-	@echo "make teflon        somebody else's client of that driver on the board: TensorFlow Lite with Mesa's Teflon"
+	@echo "make teflon        somebody else's client of that interface: TensorFlow Lite with Mesa's Teflon (DRIVER=rocket)"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
 	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'
 	@echo

@@ -69,6 +69,13 @@ guest() {
 	start "guest-$name" selftests/vm/vm.sh "${options[@]}" --out "build/vm-$name" --timeout 1800 -- run-suites "$@"
 }
 
+# teflon NAME [OPTION VALUE]... DRIVER [PART]...
+teflon() {
+	local name=$1
+	shift
+	start "teflon-$name" selftests/teflon/teflon.sh --out "$PWD/build/vm-teflon-$name" "$@"
+}
+
 count() {
 	wc -l <"$logs/$1"
 }
@@ -103,11 +110,14 @@ test_parts() {
 	guest vendor --binding vendor -- ork_order ork_lifetime
 	guest evict --cache evict -- ork_matmul ork_cores ork_batch ork_sync
 	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
-	start teflon-rocket selftests/teflon/teflon.sh rocket core
+	teflon rocket rocket core
+	teflon ork ork core
+	teflon ork-stock --kernel stock ork core
 	quick_checks
 	start mutate selftests/mutate/run.sh --share 1/2
 	finish
 	part same-loss selftests/vm/same-loss.sh build/vm-strict
+	part teflon-same selftests/teflon/same.sh build/vm-teflon-{rocket,ork,ork-stock}
 	part run selftests/vm/run.sh
 }
 
@@ -143,9 +153,11 @@ all_parts() {
 		ork_prime ork_seen ork_lifetime ork_train_gate
 	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
 	start rocket selftests/vm/rocket.sh
-	start teflon-rocket selftests/teflon/teflon.sh rocket
-	start teflon-rocket-evict selftests/teflon/teflon.sh --cache evict --out "$PWD/build/vm-teflon-evict" rocket \
-		core add split chain net quirk
+	teflon rocket rocket
+	teflon rocket-evict --cache evict rocket core add split chain net quirk
+	teflon ork ork
+	teflon ork-evict --cache evict ork core add split chain net quirk
+	teflon ork-stock --kernel stock ork
 	quick_checks
 	start library selftests/check/library.sh
 	start kernels selftests/check/kernels.sh
@@ -155,6 +167,7 @@ all_parts() {
 last_parts() {
 	finish
 	part same-loss selftests/vm/same-loss.sh build/vm-{strict,evict,coherent,vendor}
+	part teflon-same selftests/teflon/same.sh build/vm-teflon-{rocket,rocket-evict,ork,ork-evict,ork-stock}
 	part run selftests/vm/run.sh
 }
 
