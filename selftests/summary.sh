@@ -129,10 +129,11 @@ counted() {
 	guest debug-vendor --kernel debug --binding vendor --coverage -- ork_submit
 }
 
-# debug_guests OPTION...: two, of about the same time.
+# debug_guests OPTION...: two, of about the same time. The last suite loads the module again, without parameters.
 debug_guests() {
-	guest debug-1 --kernel debug "$@" -- ork_kunit ork_fail ork_batch ork_seen ork_sync
-	guest debug-2 --kernel debug "$@" -- ork_uapi ork_submit ork_order ork_hang ork_lifetime ork_prime
+	set -- --kernel debug --options rocket_uapi=1 "$@"
+	guest debug-1 "$@" -- ork_kunit ork_fail ork_batch ork_seen ork_sync
+	guest debug-2 "$@" -- ork_uapi rocket_uapi ork_submit ork_order ork_hang ork_prime ork_lifetime
 }
 
 report_coverage() {
