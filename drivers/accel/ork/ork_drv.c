@@ -229,6 +229,7 @@ static void ork_unbind(struct device *dev)
 	component_unbind_all(dev, ork);
 	wait_event(ork->jobs_gone, ork_jobs_gone(ork));
 	flush_work(&ork->release);
+	ork_rocket_release(ork);
 }
 
 static int ork_bind(struct device *dev)

@@ -571,10 +571,19 @@ int ork_rocket_register(struct ork_device *ork)
  */
 void ork_rocket_unplug(struct ork_device *ork)
 {
-	if (!ork->rocket)
-		return;
-	drm_dev_unplug(ork->rocket);
-	devres_release_group(&ork_rocket_parent->dev, ork);
+	if (ork->rocket)
+		drm_dev_unplug(ork->rocket);
+}
+
+/**
+ * ork_rocket_release() - let go of the second device, if there is one
+ * @ork: the NPU, whose jobs are gone, and the objects that they held with them
+ */
+void ork_rocket_release(struct ork_device *ork)
+{
+	if (ork->rocket)
+		devres_release_group(&ork_rocket_parent->dev, ork);
+	ork->rocket = NULL;
 }
 
 /**

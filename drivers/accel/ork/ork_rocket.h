@@ -9,5 +9,6 @@ int ork_rocket_init(struct device *npu);
 void ork_rocket_exit(void);
 int ork_rocket_register(struct ork_device *ork);
 void ork_rocket_unplug(struct ork_device *ork);
+void ork_rocket_release(struct ork_device *ork);
 
 #endif
