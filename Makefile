@@ -50,7 +50,7 @@ GUEST_KBUILD = -C $(GUEST_KDIR) M=$(CURDIR)/$(GUEST)/module ARCH=arm64 CROSS_COM
 # A sub-make runs in parallel, unless the caller has said how.
 QUIET = --no-print-directory -s $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-uncounted unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb soak rocket teflon bench-kernel bench-host modules man install clean help FORCE
+.PHONY: all run test test-ci test-full coverage setup unit unit-counted unit-uncounted unit-quick check check-unit check-static check-library check-kernels board guest vm vm-shell vm-gdb soak rocket teflon bench-kernel bench-teflon bench-host modules man install clean help FORCE
 all:
 
 # Told at once, and not by the compiler a file at a time.
@@ -180,6 +180,12 @@ bench-kernel:
 	+@$(call build_guest,bench)
 	@selftests/bench/bench-kernel.sh
 
+bench-teflon:
+	@selftests/env/setup.sh bench teflon
+	+@$(call build_guest,bench)
+	+@$(MAKE) $(QUIET) ARCH=arm64 teflon-guest
+	@selftests/bench/bench-teflon.sh
+
 bench-host: $(B)/bin/bench_host
 	@$< build/bench-host.json
 
@@ -238,6 +244,7 @@ help:
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo "make teflon        somebody else's client of that interface: TensorFlow Lite with Mesa's Teflon (DRIVER=rocket)"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'
+	@echo 'make bench-teflon  what an inference of that client costs on both drivers, on that kernel'
 	@echo 'make bench-host    what the CPU does for a product, beside memcpy on the same machine'
 	@echo
 	@echo 'make               library, tools and tests for this machine'

@@ -50,8 +50,9 @@ ROCKET_SOURCE := $(or $(KERNEL_SOURCE),$(shell sed -n 's/^KERNEL_SOURCE=//p' $(C
 ROCKET_UAPI := $(ROCKET_SOURCE)/include/uapi
 ifneq ($(and $(filter arm64,$(ARCH)),$(ROCKET_SOURCE),$(wildcard $(ROCKET_UAPI)/drm/rocket_accel.h)),)
 BENCH_OBJS := $(patsubst %.c,$(B)/%.o,$(wildcard selftests/bench/*.c))
+BENCH_CLIENT_OBJS := $(addprefix $(B)/selftests/bench/,bench-client.o instructions.o)
 ROCKET_SUITES := rocket_int8 rocket_uapi
-ALL += $(addprefix $(B)/bin/,$(ROCKET_SUITES) bench bench-drivers)
+ALL += $(addprefix $(B)/bin/,$(ROCKET_SUITES) bench bench-client bench-drivers bench-inference)
 
 $(B)/selftests/rocket/%.o $(BENCH_OBJS): CFLAGS += $(SUITE_CFLAGS) -idirafter $(ROCKET_UAPI)
 # No suite: the harness, which is for programs of one file, is as if it had been included.
@@ -61,11 +62,15 @@ $(addprefix $(B)/bin/,$(ROCKET_SUITES)): $(B)/bin/%: $(B)/selftests/rocket/%.o
 	@mkdir -p $(@D)
 	$(CC) -o $@ $< $(LDFLAGS) -pthread
 
-$(B)/bin/bench: $(BENCH_OBJS)
+$(B)/bin/bench: $(filter-out %/bench-client.o,$(BENCH_OBJS))
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(LDFLAGS) -Wl,--wrap=ioctl
 
-$(B)/bin/bench-drivers: selftests/bench/bench-drivers
+$(B)/bin/bench-client: $(BENCH_CLIENT_OBJS)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS)
+
+$(addprefix $(B)/bin/,bench-drivers bench-inference): $(B)/bin/%: selftests/bench/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 endif

@@ -8,7 +8,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 out=$top/build/bench-kernel
 rm -rf "$out"
 "$top/selftests/vm/vm.sh" --kernel bench --module none --icount --smp 1 --memory 2500 --out "$out" \
-	--timeout 1800 -- bench-drivers /out
+	--timeout 1800 -- bench-drivers /out bench ork rocket
 
 python3 - "$out/ork.json" "$out/rocket.json" "$top/build/bench-kernel.json" <<'END'
 import json, sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Measures a driver of the NPU on the emulated board, and prints its figures as JSON.
- * usage: bench ork|rocket
+ * usage: bench ork|rocket [busy]
  *
  * To be run with one CPU and -icount: a nanosecond of all times is an instruction then, and figures
  * are the same on every machine and in every run. An interrupt takes the CPU from whoever has it, at
@@ -397,12 +397,24 @@ static const struct driver *find_driver(const char *name)
 	return NULL;
 }
 
+static void measure_all(const struct driver *driver)
+{
+	measure_busy(driver);
+	measure_gap(driver);
+	measure_chain(driver);
+	measure_attaches(driver);
+	measure_instructions(driver);
+	measure_sync(driver);
+	measure_hang(driver);
+}
+
 int main(int argc, char **argv)
 {
-	const struct driver *driver = argc == 2 ? find_driver(argv[1]) : NULL;
+	const struct driver *driver = argc > 1 ? find_driver(argv[1]) : NULL;
+	bool only_busy = argc == 3 && !strcmp(argv[2], "busy");
 
-	if (!driver) {
-		fprintf(stderr, "usage: bench ork|rocket\n");
+	if (!driver || argc > 2 + only_busy) {
+		fprintf(stderr, "usage: bench ork|rocket [busy]\n");
 		return 2;
 	}
 	board = board_open();
@@ -411,13 +423,10 @@ int main(int argc, char **argv)
 	must("the counters of instructions", instructions_open());
 	must("what they count", instructions_check());
 	printf("{\"driver\": \"%s\"", driver->name);
-	measure_busy(driver);
-	measure_gap(driver);
-	measure_chain(driver);
-	measure_attaches(driver);
-	measure_instructions(driver);
-	measure_sync(driver);
-	measure_hang(driver);
+	if (only_busy)
+		measure_busy(driver);
+	else
+		measure_all(driver);
 	printf("\n}\n");
 	return 0;
 }

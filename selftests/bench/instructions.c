@@ -52,6 +52,16 @@ uint64_t instructions_kernel(void)
 	return counter_read(kernel);
 }
 
+uint64_t instructions_user(void)
+{
+	return counter_read(user);
+}
+
+void instructions_spin(uint64_t rounds)
+{
+	asm volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(rounds) : : "cc");
+}
+
 /* --- the check -------------------------------------------------------------------------------- */
 
 struct sample {
@@ -89,9 +99,8 @@ static int expect(const char *what, int64_t seen, int64_t known)
 static int check_loop(void)
 {
 	struct sample start = sample();
-	uint64_t rounds = ROUNDS;
 
-	asm volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(rounds) : : "cc");
+	instructions_spin(ROUNDS);
 	return expect("user instructions of a loop", since(start).user, 2 * ROUNDS);
 }
 

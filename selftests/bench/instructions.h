@@ -18,6 +18,12 @@ int instructions_open(void);
 /* What the kernel has executed since then: for everyone, in interrupts, on its way to idle. */
 uint64_t instructions_kernel(void);
 
+/* What programs have. */
+uint64_t instructions_user(void);
+
+/* Executes 2 * @rounds instructions, @rounds > 0, and touches no memory. */
+void instructions_spin(uint64_t rounds);
+
 /*
  * The counters against what is known: a loop of so many instructions, calls that take as many
  * nanoseconds as instructions, and sleep, which takes time only. 0, or -EBADMSG with a word about
