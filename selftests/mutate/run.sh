@@ -83,6 +83,7 @@ suite() {
 	evict) on_board "$test" stock "$2" --cache evict ;;
 	vendor) on_board "$test" stock "$2" --binding vendor ;;
 	debug) on_board "$test" debug "$2" ;;
+	rocket) on_board "$test" stock "$2" --options rocket_uapi=1 ;;
 	teflon) on_client "$2" ;;
 	esac
 } 2>&1 </dev/null

@@ -656,7 +656,6 @@ static inline uint32_t first_other(const uint8_t *bytes, uint32_t from, uint32_t
 	(field) = good_;				\
 } while (0)
 
-/* TEST_HARNESS_MAIN, but a machine without the device skips the suite. */
 /* --- one test alone --------------------------------------------------------------------------- */
 
 /* Programs that are no suites have their own harness, if any. */
@@ -700,7 +699,11 @@ static inline void keep_only(const char *wanted)
 
 #endif
 
-#define ORK_TEST_MAIN								\
+/*
+ * TEST_HARNESS_MAIN, but a machine without the device, which @open_node does not open, skips the
+ * suite.
+ */
+#define SUITE_MAIN(open_node, missing)						\
 	static void __attribute__((constructor)) constructor_order_last(void)	\
 	{									\
 		if (!__constructor_order)					\
@@ -708,13 +711,15 @@ static inline void keep_only(const char *wanted)
 	}									\
 	int main(int argc, char **argv)						\
 	{									\
-		int fd = device_open();						\
+		int fd = open_node();						\
 										\
 		if (fd < 0)							\
-			ksft_exit_skip("no node of the ork driver\n");		\
+			ksft_exit_skip(missing "\n");				\
 		close(fd);							\
 		keep_only(getenv("ORK_ONLY"));					\
 		return test_harness_run(argc, argv);				\
 	}
+
+#define ORK_TEST_MAIN	SUITE_MAIN(device_open, "no node of the ork driver")
 
 #endif

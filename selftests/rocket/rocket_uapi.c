@@ -1768,4 +1768,4 @@ TEST_F_TIMEOUT(rocket, core_that_does_not_come_up_can_come_later, 120)
 	}
 }
 
-TEST_HARNESS_MAIN
+SUITE_MAIN(rocket_open, "no node of rocket's interface")
