@@ -240,7 +240,7 @@ help:
 	@echo 'make vm-shell      a shell on the board; "make vm" and this take VMFLAGS, see selftests/vm/vm.sh,'
 	@echo '                   and KERNEL=debug: a newer kernel with all checkers on, built once (25 minutes)'
 	@echo 'make vm-gdb        a debugger on that kernel, which runs TEST as soon as it is let'
-	@echo 'make soak          the suites again and again, beside busy loops, for tests that fail now and then'
+	@echo 'make soak          the suites again and again, on more boards than CPUs, for tests that fail now and then'
 	@echo "make rocket        the products of mainline's driver on the board, with that kernel"
 	@echo "make teflon        somebody else's client of that interface: TensorFlow Lite with Mesa's Teflon (DRIVER=rocket)"
 	@echo 'make bench-kernel  what ork costs beside that driver, on a kernel built once for it (20 minutes)'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Repeats suites on the board beside twice as many busy loops as there are CPUs, as TAP: a test that fails now and
-# then does so here. The logs of repetitions that failed stay in build/soak.
+# Repeats suites on boards, twice as many at a time as there are CPUs, each of which keeps the others waiting, as TAP:
+# a test that fails now and then does so here. The logs of repetitions that failed stay in build/soak.
 # usage: soak.sh [REPETITIONS] [SUITE]...
 set -uo pipefail
 
@@ -10,31 +10,36 @@ repetitions=${1:-30}
 shift $(($# > 0))
 suites=("$@")
 [ $# -gt 0 ] || suites=(ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync ork_prime ork_seen)
+boards=$((2 * $(nproc)))
 out=build/soak
 rm -rf "$out"
 mkdir -p "$out"
 
-for _ in $(seq $((2 * $(nproc)))); do
-	setpriv --pdeathsig KILL sh -c 'while :; do :; done' &
-done
-loops=$(jobs -p)
-# shellcheck disable=SC2064,SC2086 # as they are now, a list
-trap "kill $loops" EXIT
+# repeat NUMBER: its TAP line, after what failed in it.
+repeat() {
+	local log=$out/log-$1 status passed
+	setpriv --pdeathsig TERM selftests/vm/vm.sh --seed "$1" --out "$out/vm-$1" --timeout 3600 -- \
+		run-suites "${suites[@]}" >"$log" 2>&1 </dev/null
+	status=$?
+	passed=$(grep -c '^ok' "$log")
+	rm -rf "$out/vm-$1"
+	if [ $status = 0 ]; then
+		rm "$log"
+		echo "ok $1 - repetition $1, $passed passed"
+		return
+	fi
+	printf '%s\nnot ok %s\n' "$(grep '^not ok' "$log" | sed 's/^/# /')" \
+		"$1 - repetition $1, $passed passed, status $status"
+	return 1
+}
 
 failed=0
 for number in $(seq "$repetitions"); do
-	setpriv --pdeathsig TERM selftests/vm/vm.sh --seed "$number" --out "$out/vm" --timeout 3600 -- \
-		run-suites "${suites[@]}" >"$out/log" 2>&1 </dev/null
-	status=$?
-	passed=$(grep -c '^ok' "$out/log")
-	if [ $status = 0 ]; then
-		echo "ok $number - repetition $number, $passed passed"
-		continue
-	fi
-	failed=$((failed + 1))
-	mv "$out/log" "$out/log-$number"
-	grep '^not ok' "$out/log-$number" | sed 's/^/# /'
-	echo "not ok $number - repetition $number, $passed passed, status $status"
+	[ "$(jobs -rp | wc -l)" -lt "$boards" ] || wait -n || failed=1
+	repeat "$number" &
+done
+while [ -n "$(jobs -p)" ]; do
+	wait -n || failed=1
 done
 echo "1..$repetitions"
-[ $failed = 0 ]
+exit $failed
