@@ -803,16 +803,32 @@ TEST_F(rocket, strides_end_at_a_page)
 #define FAIL_USERCOPY	"/sys/kernel/debug/fail_usercopy/"
 #define MOST_POINTS	1000
 
-/* Lets the @nth point of a submit fail. Whether it came to so many. */
-static bool submit_fails_at(int file, struct request *r, int fd, uint32_t nth, int *error)
+/* Of a kernel that can: a negative errno else. */
+static int open_fail_nth(void)
+{
+	int file = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
+
+	if (file < 0 || write_text(FAILSLAB "ignore-gfp-wait", "N") ||
+	    write_text(FAILSLAB "verbose", "0") || write_text(FAIL_USERCOPY "verbose", "0"))
+		return -ENOENT;
+	return file;
+}
+
+/* Lets the @nth point from here on fail. */
+static void fail_at(int file, uint32_t nth)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", nth);
 	while (pwrite(file, text, strlen(text), 0) < 0 && errno == EFAULT)
 		;
-	*error = request(fd, r);
-	memset(text, 0, sizeof(text));
+}
+
+/* No more. Whether it came to so many points. */
+static bool has_failed(int file)
+{
+	char text[16] = "";
+
 	if (pread(file, text, sizeof(text) - 1, 0) <= 0)
 		strcpy(text, "1");
 	while (pwrite(file, "0", 1, 0) < 0 && errno == EFAULT)
@@ -820,16 +836,22 @@ static bool submit_fails_at(int file, struct request *r, int fd, uint32_t nth, i
 	return !atoi(text);
 }
 
+static bool submit_fails_at(int file, struct request *r, int fd, uint32_t nth, int *error)
+{
+	fail_at(file, nth);
+	*error = request(fd, r);
+	return has_failed(file);
+}
+
 TEST_F_TIMEOUT(rocket, submit_fails_at_any_point_without_a_trace, 240)
 {
-	int file = open(FAIL_NTH, O_RDWR | O_CLOEXEC), error;
 	uint32_t kicks = 0, nth = 1, failed = 0;
+	int file = open_fail_nth(), error;
 	struct request r;
 
 	SPARED("cleans up a job that is armed, when what it waits for cannot be noted");
 	NEED_BOARD(self->board);
-	if (file < 0 || write_text(FAILSLAB "ignore-gfp-wait", "N") ||
-	    write_text(FAILSLAB "verbose", "0") || write_text(FAIL_USERCOPY "verbose", "0"))
+	if (file < 0)
 		SKIP(return, "needs a kernel with fault injection");
 	ASSERT_EQ(0, request_create(self->fd, &r));
 	ASSERT_EQ(0, ones_run(self->fd, &r.p));
@@ -1374,6 +1396,78 @@ TEST_F(rocket, handles_in_no_list_may_be_closed_while_a_job_runs_or_waits)
 	gates_open(self->board);
 	for (uint32_t i = 0; i < 2; i++)
 		EXPECT_EQ(0, ones_end(self->fd, &p[i]));
+}
+
+/* A node that did not open is passed over. */
+TEST_F_TIMEOUT(rocket, open_fails_at_any_point_without_a_trace, 240)
+{
+	int file = open_fail_nth(), fd;
+	uint32_t nth = 0;
+	bool failed;
+
+	SPARED("leaves the scheduler's list unchecked");
+	if (file < 0)
+		SKIP(return, "needs a kernel with fault injection");
+	do {
+		fail_at(file, ++nth);
+		fd = rocket_open();
+		failed = has_failed(file);
+		EXPECT_TRUE(fd >= 0 || fd == -ENODEV || fd == -ENOMEM);
+		if (fd >= 0)
+			close(fd);
+	} while (failed && nth < MOST_POINTS);
+	EXPECT_FALSE(failed);
+	EXPECT_LE(0, fd);
+	EXPECT_EQ(0, strangers_health());
+	close(file);
+}
+
+TEST_F_TIMEOUT(rocket, create_fails_at_any_point_without_a_trace, 240)
+{
+	struct drm_rocket_create_bo create;
+	int file = open_fail_nth(), error;
+	uint32_t nth = 0;
+	bool failed;
+
+	SPARED("keeps the address space for ever");
+	if (file < 0)
+		SKIP(return, "needs a kernel with fault injection");
+	do {
+		struct bo bo = { 0 };
+
+		create = (struct drm_rocket_create_bo){ .size = 4 * PAGE };
+		fail_at(file, ++nth);
+		error = call(self->fd, DRM_IOCTL_ROCKET_CREATE_BO, &create);
+		failed = has_failed(file);
+		EXPECT_TRUE(!error || error == -ENOMEM || error == -EFAULT) {
+			TH_LOG("point %u: %d", nth, error);
+		}
+		bo.handle = create.handle;
+		if (!error)
+			handle_close(self->fd, &bo);
+	} while (failed && nth < MOST_POINTS);
+	EXPECT_FALSE(failed);
+	EXPECT_EQ(0, error);
+	EXPECT_EQ(0, health_of(self->fd));
+	close(file);
+}
+
+TEST_F(rocket, dma_buf_comes_back_as_the_object_that_it_is_of)
+{
+	int dma_buf, other = udmabuf_create();
+	uint32_t handle;
+	struct bo bo;
+
+	ASSERT_EQ(0, rocket_bo_create(self->fd, PAGE, &bo));
+	dma_buf = prime_export(self->fd, bo.handle);
+	ASSERT_LE(0, dma_buf);
+	EXPECT_EQ(0, prime_import(self->fd, dma_buf, &handle));
+	EXPECT_EQ(bo.handle, handle);
+	if (other >= 0)
+		EXPECT_EQ(-EINVAL, prime_import(self->fd, other, &handle));
+	close(dma_buf);
+	close(other);
+	bo_close(self->fd, &bo);
 }
 
 /* Defect 5. */
