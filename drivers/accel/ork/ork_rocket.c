@@ -56,14 +56,6 @@ static bool ork_rocket_uapi;
 module_param_named(rocket_uapi, ork_rocket_uapi, bool, 0444);
 MODULE_PARM_DESC(rocket_uapi, "Add a device for programs that were written for mainline's rocket");
 
-/**
- * struct ork_rocket - the second DRM device
- * @front: what every DRM device of the NPU has
- */
-struct ork_rocket {
-	struct ork_front front;
-};
-
 /* --- objects ------------------------------------------------------------------ */
 
 /**
@@ -185,6 +177,17 @@ static int ork_rocket_see(struct ork_file *ofile, struct ork_rocket_bo *rbo,
 	return 0;
 }
 
+/* The object that PREP_BO or FINI_BO names, referenced, or an ERR_PTR(). */
+static struct drm_gem_object *ork_rocket_lookup(struct drm_device *drm, struct drm_file *file,
+						u32 handle, u32 reserved)
+{
+	if (reserved) {
+		drm_dbg(drm, "reserved is %u, not 0\n", reserved);
+		return ERR_PTR(-EINVAL);
+	}
+	return drm_gem_object_lookup(file, handle) ?: ERR_PTR(-ENOENT);
+}
+
 static int ork_rocket_prep_bo_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct ork_rocket_prep_bo *args = data;
@@ -193,13 +196,9 @@ static int ork_rocket_prep_bo_ioctl(struct drm_device *drm, void *data, struct d
 	struct dma_fence *written;
 	long ret;
 
-	if (args->reserved) {
-		drm_dbg(drm, "reserved is %u, not 0\n", args->reserved);
-		return -EINVAL;
-	}
-	obj = drm_gem_object_lookup(file, args->handle);
-	if (!obj)
-		return -ENOENT;
+	obj = ork_rocket_lookup(drm, file, args->handle, args->reserved);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
 
 	/* Before the wait: for a job that is submitted meanwhile, PREP_BO is called again. */
 	written = ork_rocket_get_written(to_ork_rocket_bo(obj));
@@ -219,13 +218,9 @@ static int ork_rocket_fini_bo_ioctl(struct drm_device *drm, void *data, struct d
 	struct ork_extent whole = { .rows = 1 };
 	struct drm_gem_object *obj;
 
-	if (args->reserved) {
-		drm_dbg(drm, "reserved is %u, not 0\n", args->reserved);
-		return -EINVAL;
-	}
-	obj = drm_gem_object_lookup(file, args->handle);
-	if (!obj)
-		return -ENOENT;
+	obj = ork_rocket_lookup(drm, file, args->handle, args->reserved);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
 	whole.bo = to_ork_bo(obj);
 	whole.length = obj->size;
 	ork_extent_clean(file->driver_priv, &whole);
@@ -236,8 +231,7 @@ static int ork_rocket_fini_bo_ioctl(struct drm_device *drm, void *data, struct d
 /* --- jobs --------------------------------------------------------------------- */
 
 /* Adds the objects of a list to a job's extents. */
-static int ork_rocket_get_list(struct drm_device *drm, u64 ptr, u32 count, u32 flags,
-			       struct drm_ork_extent *extents)
+static int ork_rocket_get_list(u64 ptr, u32 count, u32 flags, struct drm_ork_extent *extents)
 {
 	u32 *handles, i;
 
@@ -271,9 +265,9 @@ static int ork_rocket_get_lists(struct ork_job *job, struct drm_file *file,
 	extents = kvcalloc(ins + outs, sizeof(*extents), GFP_KERNEL);
 	if (!extents)
 		return -ENOMEM;
-	ret = ork_rocket_get_list(drm, args->in_bo_handles, ins, DRM_ORK_EXTENT_READ, extents);
+	ret = ork_rocket_get_list(args->in_bo_handles, ins, DRM_ORK_EXTENT_READ, extents);
 	if (!ret)
-		ret = ork_rocket_get_list(drm, args->out_bo_handles, outs, DRM_ORK_EXTENT_WRITE,
+		ret = ork_rocket_get_list(args->out_bo_handles, outs, DRM_ORK_EXTENT_WRITE,
 					  extents + ins);
 	if (!ret)
 		ret = ork_job_set_extents(job, file, extents, ins + outs);
@@ -527,19 +521,19 @@ static void ork_rocket_put_npu(struct drm_device *drm, void *data)
 
 static int ork_rocket_add(struct ork_device *ork, struct device *parent)
 {
-	struct ork_rocket *rocket;
+	struct ork_front *rocket;
 	int ret;
 
-	rocket = devm_drm_dev_alloc(parent, &ork_rocket_driver, struct ork_rocket, front.drm);
+	rocket = devm_drm_dev_alloc(parent, &ork_rocket_driver, struct ork_front, drm);
 	if (IS_ERR(rocket))
 		return PTR_ERR(rocket);
-	rocket->front.npu = ork;
+	rocket->npu = ork;
 	drm_dev_get(&ork->drm);
-	ret = drmm_add_action_or_reset(&rocket->front.drm, ork_rocket_put_npu, ork);
+	ret = drmm_add_action_or_reset(&rocket->drm, ork_rocket_put_npu, ork);
 	if (!ret)
-		ret = drm_dev_register(&rocket->front.drm, 0);
+		ret = drm_dev_register(&rocket->drm, 0);
 	if (!ret)
-		ork->rocket = &rocket->front.drm;
+		ork->rocket = &rocket->drm;
 	return ret;
 }
 
