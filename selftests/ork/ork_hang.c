@@ -780,7 +780,7 @@ static int64_t time_before(const struct scene *s, uint32_t core, uint32_t first,
 	return last;
 }
 
-/* In the middle of a long chain: not before its timeout is over, and not much later. */
+/* In the middle of a long chain: not before a timeout is over, long before one per program is. */
 TEST_F_TIMEOUT(hang, is_found_in_one_timeout_wherever_a_chain_is, 120)
 {
 	const uint32_t stuck_at = 500, timeout_ms = 600;
@@ -801,7 +801,7 @@ TEST_F_TIMEOUT(hang, is_found_in_one_timeout_wherever_a_chain_is, 120)
 	elapsed = now_ns() - elapsed;
 	EXPECT_EQ(stuck_at, board_core_read(s->board, 0, ORK_BOARD_CORE_PROGRAMS) - first);
 	EXPECT_LE(timeout_ms * MILLISECOND, elapsed);
-	EXPECT_GE(3 * timeout_ms * MILLISECOND, elapsed);
+	EXPECT_GT(stuck_at / 10 * timeout_ms * MILLISECOND, elapsed);
 }
 
 /* --- interrupts that cannot be trusted -------------------------------------------------------- */

@@ -293,17 +293,12 @@ static int expected_status(enum state state)
 /* case 59, case 67 */
 TEST_F(ending, client_is_gone_as_soon_as_no_core_runs_its_jobs)
 {
-	int64_t timeout = self->base.info.timeout_ms * (SECOND / 1000), begin;
-
 	NEED_BOARD(self->base.board);
 	ASSERT_EQ(0, start(self));
-	begin = now_ns();
 	begin_end(self, variant->way);
 	if (variant->state == RUNNING)
 		gates_open(self->base.board);
 	EXPECT_TRUE(ended(self, variant->way));
-	if (variant->state == HUNG)
-		EXPECT_GE(8 * timeout, now_ns() - begin);
 	EXPECT_EQ(expected_status(variant->state), sync_file_end(self->file));
 	if (self->gate_file >= 0)
 		EXPECT_EQ(-EBUSY, step_look(&self->gate));

@@ -984,7 +984,7 @@ TEST_F(submit, hang_is_found_when_its_own_timeout_is_over)
 	EXPECT_EQ(-ETIMEDOUT, attempt(self));
 	elapsed = now_ns() - start;
 	EXPECT_LE(200 * SECOND / 1000, elapsed);
-	EXPECT_GE(10 * 200 * SECOND / 1000, elapsed);
+	EXPECT_GT(DRM_ORK_MAX_TIMEOUT_MS / 2 * (SECOND / 1000), elapsed);
 }
 
 TEST_F(submit, chain_that_makes_progress_outlives_its_timeout)
@@ -1244,13 +1244,18 @@ TEST_F_TIMEOUT(submit, killed_clients_leave_the_device_to_others, 120)
 	EXPECT_EQ(0, health_everywhere());
 }
 
-TEST_F(submit, killed_client_with_a_hung_job_is_gone_soon)
+/*
+ * Jobs on the cores are waited for. Those behind them are not: that would be one timeout after
+ * the other.
+ */
+TEST_F(submit, killed_client_with_hung_jobs_is_gone_soon)
 {
-	int64_t elapsed = kill_client(self->info.num_cores, true);
+	const unsigned int jobs_per_core = 40;
+	int64_t elapsed = kill_client(jobs_per_core * self->info.num_cores, true);
 	int64_t timeout = self->info.timeout_ms * (SECOND / 1000);
 
 	ASSERT_LE(0, elapsed);
-	EXPECT_GE(4 * timeout, elapsed);
+	EXPECT_GT(jobs_per_core / 2 * timeout, elapsed);
 	EXPECT_EQ(0, health_everywhere());
 }
 
