@@ -10,6 +10,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_ioctl.h>
+#include <drm/drm_print.h>
 
 #include "ork_compat.h"
 #include "ork_device.h"
@@ -108,6 +109,20 @@ void ork_file_postclose(struct drm_device *drm, struct drm_file *file)
 		drm_dev_exit(idx);
 	}
 	ork_file_put(ofile);
+}
+
+/**
+ * ork_file_may_submit() - ask before jobs of a file are looked at
+ * @ofile: the file
+ *
+ * Return: 0, or -EIO if it is banned.
+ */
+int ork_file_may_submit(const struct ork_file *ofile)
+{
+	if (!READ_ONCE(ofile->refusal))
+		return 0;
+	drm_dbg(&ofile->ork->drm, "the file is banned: its jobs hung too often\n");
+	return -EIO;
 }
 
 static void ork_file_show_fdinfo(struct seq_file *m, struct file *f)

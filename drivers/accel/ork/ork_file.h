@@ -13,5 +13,6 @@ extern const struct file_operations ork_file_ops;
 int ork_file_open(struct drm_device *drm, struct drm_file *file);
 void ork_file_postclose(struct drm_device *drm, struct drm_file *file);
 void ork_file_put(struct ork_file *ofile);
+int ork_file_may_submit(const struct ork_file *ofile);
 
 #endif

@@ -448,10 +448,9 @@ static int ork_rocket_submit_ioctl(struct drm_device *drm, void *data, struct dr
 		drm_dbg(drm, "reserved is %llu, not 0\n", args->reserved);
 		return -EINVAL;
 	}
-	if (READ_ONCE(ofile->refusal)) {
-		drm_dbg(drm, "the file is banned: its jobs hung too often\n");
-		return -EIO;
-	}
+	ret = ork_file_may_submit(ofile);
+	if (ret)
+		return ret;
 	user = ork_array_copy(drm, "jobs", &array, sizeof(*user), ORK_ROCKET_MAX_JOBS);
 	if (IS_ERR_OR_NULL(user))
 		return PTR_ERR_OR_ZERO(user);

@@ -18,6 +18,7 @@
 #include "ork_compat.h"
 #include "ork_device.h"
 #include "ork_fence.h"
+#include "ork_file.h"
 #include "ork_job.h"
 #include "ork_launch.h"
 #include "ork_submit.h"
@@ -390,10 +391,9 @@ int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (args->priority == DRM_ORK_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
 		return -EACCES;
 
-	if (READ_ONCE(ofile->refusal)) {
-		drm_dbg(drm, "the file is banned: its jobs hung too often\n");
-		return -EIO;
-	}
+	ret = ork_file_may_submit(ofile);
+	if (ret)
+		return ret;
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
 	submit.queue = &ofile->queues[args->priority];
