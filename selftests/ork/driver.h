@@ -111,20 +111,62 @@ static inline int device_return(void)
 	return device_open();
 }
 
+/* --- debugfs ---------------------------------------------------------------------------------- */
+
+/* One of the driver's files in debugfs, to be closed; NULL if there is none. */
+static inline FILE *debugfs_open(const char *name)
+{
+	static const char *const folders[] = { "dri", "accel" };
+	FILE *file = NULL;
+
+	for (unsigned int i = 0; i < ARRAY_LENGTH(folders) && !file; i++) {
+		char pattern[128];
+		glob_t paths;
+
+		/* Other drivers have no file "live". */
+		snprintf(pattern, sizeof(pattern), "/sys/kernel/debug/%s/*/live", folders[i]);
+		if (!glob(pattern, 0, NULL, &paths)) {
+			snprintf(pattern, sizeof(pattern), "%.*s%s",
+				 (int)(strlen(paths.gl_pathv[0]) - strlen("live")),
+				 paths.gl_pathv[0], name);
+			file = fopen(pattern, "re");
+		}
+		globfree(&paths);
+	}
+	return file;
+}
+
+#define DEBUGFS_BYTES	65536
+
+/* All of a file; empty if there is none. */
+static inline const char *debugfs_text(const char *name)
+{
+	static char text[DEBUGFS_BYTES];
+	FILE *file = debugfs_open(name);
+
+	text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
+	if (file)
+		fclose(file);
+	return text;
+}
+
+#define NEED_DEBUGFS do {							\
+	FILE *file_ = debugfs_open("live");					\
+										\
+	if (!file_)								\
+		SKIP(return, "needs debugfs at /sys/kernel/debug, and root");	\
+	fclose(file_);								\
+} while (0)
+
 /* --- what exists ------------------------------------------------------------------------------ */
 
 /* A line of debugfs' "live" that counts something, or "". Without that file nothing is known. */
 static inline const char *alive(void)
 {
 	static char line[64];
+	FILE *file = debugfs_open("live");
 	unsigned int count = 0;
-	FILE *file = NULL;
-	glob_t paths;
 
-	if (!glob("/sys/kernel/debug/dri/*/live", 0, NULL, &paths) ||
-	    !glob("/sys/kernel/debug/accel/*/live", 0, NULL, &paths))
-		file = fopen(paths.gl_pathv[0], "re");
-	globfree(&paths);
 	while (!count && file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%*s %u", &count) != 1)
 			count = 1;

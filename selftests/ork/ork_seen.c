@@ -275,37 +275,6 @@ TEST_F_TIMEOUT(seen, fdinfo_time_never_runs_backwards_nor_faster_than_the_clock,
 
 /* --- debugfs: what exists --------------------------------------------------------------------- */
 
-/* One of the driver's files in debugfs, to be closed; NULL if there is none. */
-static FILE *debugfs_open(const char *name)
-{
-	static const char *const folders[] = { "dri", "accel" };
-	FILE *file = NULL;
-
-	for (unsigned int i = 0; i < ARRAY_LENGTH(folders) && !file; i++) {
-		char pattern[128];
-		glob_t paths;
-
-		/* Other drivers have no file "live". */
-		snprintf(pattern, sizeof(pattern), "/sys/kernel/debug/%s/*/live", folders[i]);
-		if (!glob(pattern, 0, NULL, &paths)) {
-			snprintf(pattern, sizeof(pattern), "%.*s%s",
-				 (int)(strlen(paths.gl_pathv[0]) - strlen("live")),
-				 paths.gl_pathv[0], name);
-			file = fopen(pattern, "re");
-		}
-		globfree(&paths);
-	}
-	return file;
-}
-
-#define NEED_DEBUGFS do {							\
-	FILE *file_ = debugfs_open("live");					\
-										\
-	if (!file_)								\
-		SKIP(return, "needs debugfs at /sys/kernel/debug, and root");	\
-	fclose(file_);								\
-} while (0)
-
 enum live { FILES, VMS, BOS, MAPPINGS, JOBS, FENCES, ATTACHMENTS, LIVE_KINDS };
 
 struct live_counts {
@@ -448,20 +417,6 @@ TEST_F_TIMEOUT(seen, nothing_lives_on_when_all_clients_are_gone, 120)
 }
 
 /* --- debugfs: who does what ------------------------------------------------------------------- */
-
-#define TEXT_BYTES	65536
-
-/* All of a file; empty if there is none. */
-static const char *debugfs_text(const char *name)
-{
-	static char text[TEXT_BYTES];
-	FILE *file = debugfs_open(name);
-
-	text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
-	if (file)
-		fclose(file);
-	return text;
-}
 
 /* What follows @before in @text, or what scans as nothing. */
 static const char *after(const char *text, const char *before)
@@ -788,7 +743,7 @@ static bool no_coredumps(void)
 /* All of a file in sysfs; empty if it is not there (any more). */
 static const char *sysfs_text(const char *path)
 {
-	static char text[2 * TEXT_BYTES];
+	static char text[2 * DEBUGFS_BYTES];
 	FILE *file = fopen(path, "re");
 
 	text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';

@@ -1639,6 +1639,26 @@ TEST_F(rocket, core_that_runs_has_all_its_clocks)
 	close(file);
 }
 
+/* --- what is seen of a client ----------------------------------------------------------------- */
+
+TEST_F(rocket, debugfs_tells_of_clients_and_their_jobs)
+{
+	struct rocket_product p;
+	char client[32];
+
+	SPARED("has no such files");
+	NEED_BOARD(self->board);
+	NEED_DEBUGFS;
+	snprintf(client, sizeof(client), "pid %d comm", getpid());
+	ASSERT_EQ(0, held(self, self->fd, &p));
+	EXPECT_NE(NULL, strstr(debugfs_text("vms"), client));
+	EXPECT_NE(NULL, strstr(debugfs_text("cores"), client));
+	EXPECT_NE(NULL, strstr(debugfs_text("staged"), client));
+	EXPECT_NE(NULL, strstr(debugfs_text("staged"), "waiting 0 staged 0 running 1 client"));
+	gates_open(self->board);
+	EXPECT_EQ(0, ones_end(self->fd, &p));
+}
+
 /* --- nodes that come and go: defects 9 to 12 -------------------------------------------------- */
 
 static int unbind_all(const struct nodes *nodes)

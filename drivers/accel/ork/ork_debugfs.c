@@ -219,10 +219,11 @@ static void ork_debugfs_print_vm(struct seq_file *m, struct ork_file *ofile)
 	ork_debugfs_print_objects(m, ofile->vm);
 }
 
-static int ork_debugfs_files_print(struct seq_file *m,
-				   void (*print)(struct seq_file *m, struct ork_file *ofile))
+typedef void (*ork_debugfs_print_file)(struct seq_file *m, struct ork_file *ofile);
+
+static void ork_debugfs_print_files_of(struct seq_file *m, struct drm_device *drm,
+				       ork_debugfs_print_file print)
 {
-	struct drm_device *drm = ork_compat_debugfs_device(m);
 	struct drm_file *file;
 
 	/* A file is taken from the list before its ork_file goes. */
@@ -230,17 +231,28 @@ static int ork_debugfs_files_print(struct seq_file *m,
 	list_for_each_entry_reverse(file, &drm->filelist, lhead)
 		print(m, file->driver_priv);
 	mutex_unlock(&drm->filelist_mutex);
+}
+
+/* Those of both devices. The second one goes after the first one's files here. */
+static int ork_debugfs_print_files(struct seq_file *m, ork_debugfs_print_file print)
+{
+	struct drm_device *drm = ork_compat_debugfs_device(m);
+	struct drm_device *rocket = to_ork_device(drm)->rocket;
+
+	ork_debugfs_print_files_of(m, drm, print);
+	if (rocket)
+		ork_debugfs_print_files_of(m, rocket, print);
 	return 0;
 }
 
 static int ork_debugfs_staged(struct seq_file *m, void *unused)
 {
-	return ork_debugfs_files_print(m, ork_debugfs_print_jobs);
+	return ork_debugfs_print_files(m, ork_debugfs_print_jobs);
 }
 
 static int ork_debugfs_vms(struct seq_file *m, void *unused)
 {
-	return ork_debugfs_files_print(m, ork_debugfs_print_vm);
+	return ork_debugfs_print_files(m, ork_debugfs_print_vm);
 }
 
 static const struct ork_compat_debugfs_file ork_debugfs_files[] = {
