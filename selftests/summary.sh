@@ -154,6 +154,7 @@ all_parts() {
 	guest vendor --binding vendor -- ork_matmul ork_cores ork_batch ork_uapi ork_submit ork_order ork_hang ork_sync \
 		ork_prime ork_seen ork_lifetime ork_train_gate
 	guest rocket-uapi --options rocket_uapi=1 -- rocket_uapi
+	guest rocket-uapi-vendor --binding vendor --options rocket_uapi=1 -- rocket_uapi
 	start rocket selftests/vm/rocket.sh
 	teflon rocket rocket
 	teflon rocket-evict --cache evict rocket core add split chain net quirk
