@@ -1370,6 +1370,19 @@ static bool bind_may_return(int error)
 	return error == -ENOMEM || error == -EFAULT || error == -ENOENT || error == -EBUSY;
 }
 
+/* A device without a node: devtmpfs tells nobody that it found no memory. */
+static bool node_is_missing(const struct scene *s)
+{
+	char pattern[96];
+	glob_t paths;
+	bool made;
+
+	snprintf(pattern, sizeof(pattern), "/sys/class/*/%s", strrchr(s->node, '/') + 1);
+	made = !glob(pattern, 0, NULL, &paths);
+	globfree(&paths);
+	return made && access(s->node, F_OK);
+}
+
 /*
  * One bind of a node that is not bound, of which the @nth point fails. @device: what a job meets
  * afterwards.
@@ -1390,6 +1403,8 @@ static int bind_attempt(struct __test_metadata *_metadata, FIXTURE_DATA(bind) *s
 			TH_LOG("point %u: does not bind afterwards", nth);
 		}
 	}
+	if (!error && node_is_missing(&self->scene))
+		device = -ENODEV;
 	EXPECT_EQ(device, device_health(0)) {
 		TH_LOG("point %u", nth);
 	}
@@ -1421,12 +1436,13 @@ TEST_F_TIMEOUT(bind, of_a_node_among_others_fails_at_any_point_without_a_trace, 
 	injected("ork_node_probe", points);
 }
 
-/* What could not make its files is bound again. */
-static int need_files(const struct nodes *nodes)
+/* A device without its files in debugfs, or without its node, is bound again. */
+static int need_files(const FIXTURE_DATA(bind) *self)
 {
+	bool missing = node_is_missing(&self->scene);
 	char folder[64];
 
-	return debugfs_path(folder, sizeof(folder)) ? 0 : rebind(nodes);
+	return debugfs_path(folder, sizeof(folder)) && !missing ? 0 : rebind(&self->nodes);
 }
 
 /*
@@ -1444,11 +1460,6 @@ static bool bind_got_to_us(int error, unsigned int before)
 
 /* More points than a bind has. */
 #define FAR_AWAY	100000
-/*
- * What a bind comes through all the same is sysfs' and the like, of which there is much. Of such
- * points it is one in so many; all where a bind fails.
- */
-#define PASSED_OVER	4
 
 /*
  * The device is bound with the last of its nodes, whichever that is: one after the other is the
@@ -1461,22 +1472,21 @@ static unsigned int bind_sweep(struct __test_metadata *_metadata, FIXTURE_DATA(b
 	bool fired;
 	int error;
 
-	EXPECT_EQ(0, need_files(&self->nodes));
+	EXPECT_EQ(0, need_files(self));
 	EXPECT_EQ(0, node_unbind(&self->nodes, 0));
 	EXPECT_EQ(0, bind_failing(self, 0, FAR_AWAY, &left));
 	nth = FAR_AWAY - left;
 	EXPECT_GT(MOST_POINTS, nth);
-	while (nth && _metadata->passed) {
+	for (; nth && _metadata->passed; nth--) {
 		uint32_t node = nth % self->nodes.count;
 
-		EXPECT_EQ(0, need_files(&self->nodes));
+		EXPECT_EQ(0, need_files(self));
 		before = point_visits("queue").visited;
 		EXPECT_EQ(0, node_unbind(&self->nodes, node));
 		error = bind_attempt(_metadata, self, node, nth, 0, &fired);
 		points += fired;
 		if (!bind_got_to_us(error, before))
 			return points;
-		nth -= error || nth < PASSED_OVER ? 1 : PASSED_OVER;
 	}
 	EXPECT_EQ(0, nth);
 	return points;
@@ -1491,7 +1501,7 @@ TEST_F_TIMEOUT(bind, of_the_device_fails_at_any_point_without_a_trace, 900)
 		ASSERT_EQ(0, choose_points(pass));
 		points += bind_sweep(_metadata, self);
 	}
-	EXPECT_EQ(0, need_files(&self->nodes));
+	EXPECT_EQ(0, need_files(self));
 	injected("ork_bind", points);
 }
 
