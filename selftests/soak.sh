@@ -15,21 +15,20 @@ out=build/soak
 rm -rf "$out"
 mkdir -p "$out"
 
-# repeat NUMBER: its TAP line, after what failed in it.
+# repeat NUMBER: its TAP line, after what failed in it, and what was said of that.
 repeat() {
-	local log=$out/log-$1 status passed
+	local log=$out/log-$1 status counted
 	setpriv --pdeathsig TERM selftests/vm/vm.sh --seed "$1" --out "$out/vm-$1" --timeout 3600 -- \
 		run-suites "${suites[@]}" >"$log" 2>&1 </dev/null
 	status=$?
-	passed=$(grep -c '^ok' "$log")
+	counted=$(awk -v part="repetition $1" -v status=$status -v logs="$out" -f selftests/summary.awk "$log")
 	rm -rf "$out/vm-$1"
 	if [ $status = 0 ]; then
 		rm "$log"
-		echo "ok $1 - repetition $1, $passed passed"
+		echo "ok $1 - repetition $1: ${counted##*    }"
 		return
 	fi
-	printf '%s\nnot ok %s\n' "$(grep '^not ok' "$log" | sed 's/^/# /')" \
-		"$1 - repetition $1, $passed passed, status $status"
+	printf '%s\nnot ok %s\n' "$(sed -E 's/^ +(# )?/# /' <<<"$counted")" "$1 - repetition $1, status $status"
 	return 1
 }
 
