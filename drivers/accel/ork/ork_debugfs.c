@@ -233,7 +233,7 @@ static void ork_debugfs_print_files_of(struct seq_file *m, struct drm_device *dr
 	mutex_unlock(&drm->filelist_mutex);
 }
 
-/* Those of both devices. The second one goes after the first one's files here. */
+/* Of both devices: the second one lives as long as this file at least. */
 static int ork_debugfs_print_files(struct seq_file *m, ork_debugfs_print_file print)
 {
 	struct drm_device *drm = ork_compat_debugfs_device(m);
