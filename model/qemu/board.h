@@ -75,6 +75,7 @@ struct OrkCore {
 	QEMUClockType clock;	/* of all times: virtual with -icount, else the host's */
 	QEMUTimer *timer;	/* stands in for the thread with -icount */
 	QEMUTimer *late_timer;	/* a completion's line is to rise */
+	QEMUTimer *fault_timer;	/* a fault's */
 	unsigned int resets;	/* atomic: how often the core was reset */
 	unsigned int run_resets; /* of its thread: the same when the run in progress began */
 
@@ -86,6 +87,8 @@ struct OrkCore {
 	uint64_t completions;	/* seen */
 	int64_t completed_ns;	/* when the last one was */
 	enum telling telling;
+	bool faulted;		/* the IOMMU reports a fault */
+	int64_t faulted_ns;	/* since when */
 
 	/* BQL; atomic what the thread reads or writes */
 	bool raised;		/* the line is, for a completion */
@@ -98,7 +101,7 @@ struct OrkCore {
 	uint64_t zero_busy_ns;
 
 	/* Misbehaviour: ork-board.h. BQL, and atomic what the thread reads. */
-	uint32_t drop, ignore, late_us, reset_fails, noisy_resets;
+	uint32_t drop, ignore, late_us, fault_late_us, reset_fails, noisy_resets;
 	uint32_t stretch_us;	/* atomic */
 };
 

@@ -20,6 +20,8 @@ static uint32_t *device_knob(OrkCore *core, hwaddr reg)
 		return &core->ignore;
 	case ORK_BOARD_CORE_LATE_US:
 		return &core->late_us;
+	case ORK_BOARD_CORE_FAULT_LATE_US:
+		return &core->fault_late_us;
 	case ORK_BOARD_CORE_RESET_FAILS:
 		return &core->reset_fails;
 	case ORK_BOARD_CORE_NOISY_RESETS:

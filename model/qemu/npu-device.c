@@ -67,14 +67,26 @@ static void look_for_completion(OrkCore *s)
 	s->telling = how_to_tell(s);
 }
 
-static bool is_late_enough(OrkCore *s)
+static bool is_late_enough(OrkCore *s, QEMUTimer *timer, int64_t since_ns, uint32_t late_us)
 {
-	int64_t due = s->completed_ns + s->late_us * SCALE_US;
+	int64_t due = since_ns + late_us * SCALE_US;
 
 	if (now_ns(s) >= due)
 		return true;
-	timer_mod(s->late_timer, due);
+	timer_mod(timer, due);
 	return false;
+}
+
+static bool tells_of_fault(OrkCore *s)
+{
+	bool before = s->faulted;
+
+	s->faulted = fault_pending(s);
+	if (!s->faulted)
+		return false;
+	if (!before)
+		s->faulted_ns = now_ns(s);
+	return is_late_enough(s, s->fault_timer, s->faulted_ns, s->fault_late_us);
 }
 
 static void set_raised(OrkCore *s, bool raised)
@@ -84,7 +96,7 @@ static void set_raised(OrkCore *s, bool raised)
 		s->in_gap = true;
 	}
 	s->raised = raised;
-	qemu_set_irq(s->irq, raised || fault_pending(s) || s->noise);
+	qemu_set_irq(s->irq, raised || tells_of_fault(s) || s->noise);
 }
 
 /* BQL. */
@@ -97,7 +109,8 @@ static void update_irq(OrkCore *s)
 	bool pending = completion_pending(s);
 
 	look_for_completion(s);
-	if (s->telling == TELL_LATE && is_late_enough(s))
+	if (s->telling == TELL_LATE &&
+	    is_late_enough(s, s->late_timer, s->completed_ns, s->late_us))
 		s->telling = TELL_NOW;
 	set_raised(s, pending && s->telling == TELL_NOW);
 }
@@ -301,6 +314,7 @@ void board_core_behave(OrkCore *s)
 	s->drop = 0;
 	s->ignore = 0;
 	s->late_us = 0;
+	s->fault_late_us = 0;
 	s->reset_fails = 0;
 	s->noisy_resets = 0;
 	qatomic_set(&s->stretch_us, 0);
@@ -359,6 +373,7 @@ static void core_realize(DeviceState *dev, Error **errp)
 	s->clock = icount_enabled() ? QEMU_CLOCK_VIRTUAL : QEMU_CLOCK_REALTIME;
 	board_core_zero(s);
 	s->late_timer = timer_new_ns(s->clock, update_irq_later, s);
+	s->fault_timer = timer_new_ns(s->clock, update_irq_later, s);
 	start_working(s);
 }
 

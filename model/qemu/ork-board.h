@@ -33,7 +33,7 @@
 #define ORK_BOARD_MAGIC			0x00	/* RO */
 #define ORK_BOARD_MAGIC_VALUE		0x4f524b42u
 #define ORK_BOARD_VERSION		0x04	/* RO */
-#define ORK_BOARD_VERSION_VALUE		2
+#define ORK_BOARD_VERSION_VALUE		3
 #define ORK_BOARD_STALE_READS		0x08	/* RO */
 #define ORK_BOARD_RESULTS_LOST		0x0c	/* RO */
 #define ORK_BOARD_LINES_CLEANED		0x10	/* RO */
@@ -50,7 +50,7 @@
 #define ORK_BOARD_LOG			0x30	/* WO, any value: write npu-log, from power-on */
 
 /* The same for each core. */
-#define ORK_BOARD_CORE(core, reg)	(0x100 + 0x40 * (core) + (reg))
+#define ORK_BOARD_CORE(core, reg)	(0x100 + 0x80 * (core) + (reg))
 #define ORK_BOARD_CORE_KICKS		0x00	/* RO */
 #define ORK_BOARD_CORE_PROGRAMS		0x04	/* RO */
 #define ORK_BOARD_CORE_INTERRUPTS	0x08	/* RO */
@@ -111,6 +111,8 @@
  */
 #define ORK_BOARD_CORE_STALL_ON_IGNORED		0x38
 #define ORK_BOARD_CORE_STALL_OFF_IGNORED	0x3c
+/* RW: from a fault, which the statuses of core and IOMMU show at once, to the rise of the line */
+#define ORK_BOARD_CORE_FAULT_LATE_US	0x40
 
 /*
  * What each core's driver costs, all RO, counted as the counters are. Times are in nanoseconds, of

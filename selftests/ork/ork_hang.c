@@ -497,7 +497,7 @@ static int hang_once(uint32_t core, uint32_t timeout_ms)
 }
 
 /* A job of this file whose results go nowhere. Its status. */
-static int fault(const struct scene *s, uint32_t core_mask)
+static int fault(const struct scene *s, uint32_t core_mask, uint32_t timeout_ms)
 {
 	struct drm_ork_job job;
 	struct product p;
@@ -507,7 +507,7 @@ static int fault(const struct scene *s, uint32_t core_mask)
 		return error;
 	product_set(&p, 0, ORK_DPU_DST_BASE_ADDR, 0);
 	job = product_job(&p, core_mask);
-	job.timeout_ms = PATIENT_MS;
+	job.timeout_ms = timeout_ms;
 	error = run_job(s->fd, &job);
 	bo_close(s->fd, &p.bo);
 	return error;
@@ -613,8 +613,32 @@ TEST_F_TIMEOUT(hang, for_a_fault_is_told_at_once, 120)
 	for (unsigned int i = 0; i < 3; i++) {
 		int64_t start = now_ns();
 
-		EXPECT_EQ(-EFAULT, fault(s, 1));
+		EXPECT_EQ(-EFAULT, fault(s, 1, PATIENT_MS));
 		EXPECT_GT(PATIENT_MS * MILLISECOND / LONG_BEFORE, now_ns() - start);
+	}
+}
+
+/*
+ * The core's own status tells of the fault at once: the watchdog sees it before the IOMMU has
+ * reported it.
+ */
+TEST_F_TIMEOUT(hang, for_a_fault_waits_for_the_iommus_report, 120)
+{
+	/* The first look of eight comes before the report, and the last long after it. */
+	const uint32_t timeout_ms = 4000, late_ms = 900;
+	const struct scene *s = &self->scene;
+
+	NEED_BOARD(s->board);
+	for (uint32_t core = 0; core < s->info.num_cores; core++) {
+		const uint32_t mask = 1u << core;
+		int64_t start;
+
+		ASSERT_TRUE(bystanders_confine(s->bystanders, s->info.core_mask & ~mask));
+		board_core_write(s->board, core, ORK_BOARD_CORE_FAULT_LATE_US, late_ms * 1000);
+		start = now_ns();
+		EXPECT_EQ(-EFAULT, fault(s, mask, timeout_ms));
+		EXPECT_LE(late_ms * MILLISECOND, now_ns() - start);
+		EXPECT_EQ(0, health(s->fd, mask));
 	}
 }
 
@@ -1505,7 +1529,7 @@ TEST_F_TIMEOUT(ban, counts_faults_as_hangs, 120)
 	const struct scene *s = &self->scene;
 
 	NEED_LIMIT(self, "2");
-	EXPECT_EQ(-EFAULT, fault(s, 0));
+	EXPECT_EQ(-EFAULT, fault(s, 0, PATIENT_MS));
 	EXPECT_EQ(0, health(s->fd, 0));
 	EXPECT_EQ(-ETIMEDOUT, hang_again(s));
 	EXPECT_EQ(-EIO, health(s->fd, 0));

@@ -11,7 +11,7 @@ struct ork_device;
  * @ORK_FAULT_RUN: a core does not take a kick
  * @ORK_FAULT_INTERRUPT: the end of a chain raises no interrupt
  * @ORK_FAULT_SPURIOUS: the interrupt of an end comes before the task counter tells of it
- * @ORK_FAULT_DMA: the watchdog sees that an access of the chain has failed
+ * @ORK_FAULT_DMA: the watchdog sees that an access of the chain has failed, unreported
  * @ORK_FAULT_ATTACH: an IOMMU does not take an address space
  * @ORK_FAULT_RESET: a reset of a core has no effect
  * @ORK_FAULT_LINE: the reset controller fails

@@ -4,10 +4,11 @@
  *
  * A chain is alive as long as it finishes programs, however long it is. The watchdog of a busy
  * core looks at the task counter every now and then; if a whole timeout passes without a change,
- * or if the address space faults, the job fails, and only this core is reset.
+ * or if the IOMMU reports a fault, the job fails, and only this core is reset.
  */
 
 #include <linux/dma-fence.h>
+#include <linux/interrupt.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/spinlock.h>
@@ -138,6 +139,18 @@ static bool ork_watchdog_alive(struct ork_core *core)
 }
 
 /*
+ * Whether an access has failed and the IOMMU has said so. Until its driver has handled the fault
+ * the IOMMU does not stall, and can be neither detached nor attached. An error that is never
+ * reported is found as a hang is.
+ */
+static bool ork_watchdog_faulted(const struct ork_core *core)
+{
+	struct ork_fault fault;
+
+	return core->fault && ork_core_fault_locked(core, &fault);
+}
+
+/*
  * Looks at the core. Returns the job if it is to be taken from the core, which then gets no
  * other until it is reset.
  * @rearm tells whether to look again.
@@ -150,13 +163,13 @@ VISIBLE_IF_KUNIT struct ork_job *ork_watchdog_look(struct ork_core *core, bool *
 	if (!job)
 		return NULL;
 
-	core->fault |= ork_core_has_dma_error(core) || ork_fault_due(ORK_FAULT_DMA);
+	core->fault = core->fault || ork_core_has_dma_error(core) || ork_fault_due(ORK_FAULT_DMA);
 	if (!core->fault && ork_core_done(core, &job->tasks[core->task])) {
 		/* The interrupt was lost, or is about to come and will find nothing to do. */
 		ork_core_acknowledge(core);
 		ork_dispatch_task_done_locked(core);
 		job = NULL;
-	} else if (!core->fault && ork_watchdog_alive(core)) {
+	} else if (!ork_watchdog_faulted(core) && ork_watchdog_alive(core)) {
 		job = NULL;
 	} else {
 		ork_core_charge_locked(core);
@@ -195,6 +208,8 @@ static void ork_watchdog_recover(struct ork_core *core, struct ork_job *job)
 	int ret;
 
 	ork_dump_capture(core, job, status);
+	/* The handler that reported a fault, on the line that they share, has yet to end it. */
+	synchronize_hardirq(core->irq);
 	ret = ork_core_reset(core);
 
 	spin_lock_irqsave(&ork->lock, flags);

@@ -223,26 +223,60 @@ static void lost_interrupt_ends_the_chain_well_and_starts_the_next(struct kunit 
 	KUNIT_EXPECT_TRUE(test, rearm);
 }
 
+/* What the IOMMU says. */
+enum ork_watchdog_report {
+	ORK_WATCHDOG_NOTHING,
+	ORK_WATCHDOG_ITS_CORE,
+	ORK_WATCHDOG_SOME_CORE,
+	ORK_WATCHDOG_EARLIER,	/* before the chain was started */
+};
+
 struct ork_watchdog_fault {
 	const char *name;
 	u32 raw;
-	bool certain;
-	bool uncertain;
+	enum ork_watchdog_report report;
+	bool late;		/* the timeout is over */
+	bool fault;
 	bool taken;
 };
 
 static const struct ork_watchdog_fault ork_watchdog_faults[] = {
-	{ "none", 0, false, false, false },
-	{ "a read, by the core's own word", ORK_INT_DMA_READ_ERROR, false, false, true },
-	{ "a write, by the core's own word", ORK_INT_DMA_WRITE_ERROR, false, false, true },
-	{ "by the word of the core's own IOMMU", 0, true, false, true },
-	{ "by the word of an IOMMU that others use too", 0, false, true, false },
-	{ "at the end of the chain", ORK_INT_DMA_READ_ERROR | ORK_INT_DPU, false, false, true },
+	{ "none", 0, ORK_WATCHDOG_NOTHING, false, false, false },
+	{ "of its core, says the IOMMU", 0, ORK_WATCHDOG_ITS_CORE, false, true, true },
+	{ "of some core, says the IOMMU", 0, ORK_WATCHDOG_SOME_CORE, false, false, false },
+	{ "a read, says the core too",
+	  ORK_INT_DMA_READ_ERROR, ORK_WATCHDOG_SOME_CORE, false, true, true },
+	{ "a write, says the core too",
+	  ORK_INT_DMA_WRITE_ERROR, ORK_WATCHDOG_SOME_CORE, false, true, true },
+	{ "a read, says the core first",
+	  ORK_INT_DMA_READ_ERROR, ORK_WATCHDOG_NOTHING, false, true, false },
+	{ "a write, says the core first",
+	  ORK_INT_DMA_WRITE_ERROR, ORK_WATCHDOG_NOTHING, false, true, false },
+	{ "a read, and an earlier report",
+	  ORK_INT_DMA_READ_ERROR, ORK_WATCHDOG_EARLIER, false, true, false },
+	{ "a read, never reported",
+	  ORK_INT_DMA_READ_ERROR, ORK_WATCHDOG_NOTHING, true, true, true },
+	{ "at the end of the chain",
+	  ORK_INT_DMA_READ_ERROR | ORK_INT_DPU, ORK_WATCHDOG_SOME_CORE, false, true, true },
+	{ "at the end of the chain, says the core first",
+	  ORK_INT_DMA_READ_ERROR | ORK_INT_DPU, ORK_WATCHDOG_NOTHING, false, true, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(ork_watchdog_faults, ork_watchdog_faults, name);
 
-static void fault_takes_the_job_whatever_the_counter_says(struct kunit *test)
+static void ork_watchdog_test_report(struct ork_core *core, enum ork_watchdog_report report)
+{
+	if (report == ORK_WATCHDOG_NOTHING)
+		return;
+	if (report == ORK_WATCHDOG_EARLIER) {
+		core->mmu->fault.time = ktime_sub_ns(core->started, 1);
+		return;
+	}
+	core->mmu->fault.time = ktime_add_ns(core->started, 1);
+	ork_watchdog_fault_locked(core, report == ORK_WATCHDOG_ITS_CORE);
+}
+
+static void fault_takes_the_job_when_it_is_reported(struct kunit *test)
 {
 	const struct ork_watchdog_fault *fault = test->param_value;
 	struct ork_board *board;
@@ -252,17 +286,18 @@ static void fault_takes_the_job_whatever_the_counter_says(struct kunit *test)
 
 	ork_board_write(board, 0, ORK_PC_INTERRUPT_RAW_STATUS, fault->raw);
 	ork_board_write(board, 0, ORK_PC_TASK_STATUS, 5);
+	core->counted = 5;
+	if (fault->late)
+		core->progress = jiffies - 2 * ORK_WATCHDOG_TEST_LONG;
 	spin_lock_irq(&board->ork.lock);
-	if (fault->certain)
-		ork_watchdog_fault_locked(core, true);
-	if (fault->uncertain)
-		ork_watchdog_fault_locked(core, false);
+	ork_watchdog_test_report(core, fault->report);
 	spin_unlock_irq(&board->ork.lock);
-	if (fault->certain || fault->uncertain)
+	if (fault->report == ORK_WATCHDOG_ITS_CORE || fault->report == ORK_WATCHDOG_SOME_CORE)
 		KUNIT_EXPECT_TRUE(test, time_before_eq(core->look, jiffies));
 	KUNIT_EXPECT_PTR_EQ(test, ork_watchdog_test_look(board, &rearm),
 			    fault->taken ? job : NULL);
-	KUNIT_EXPECT_EQ(test, core->fault, fault->taken);
+	KUNIT_EXPECT_EQ(test, rearm, !fault->taken);
+	KUNIT_EXPECT_EQ(test, core->fault, fault->fault);
 }
 
 static void sixteenth_spurious_interrupt_is_masked(struct kunit *test)
@@ -335,7 +370,7 @@ static struct kunit_case ork_watchdog_cases[] = {
 	KUNIT_CASE(chain_that_finishes_programs_is_alive),
 	KUNIT_CASE(chain_that_finishes_none_for_a_timeout_is_taken_from_its_core),
 	KUNIT_CASE(lost_interrupt_ends_the_chain_well_and_starts_the_next),
-	KUNIT_CASE_PARAM(fault_takes_the_job_whatever_the_counter_says,
+	KUNIT_CASE_PARAM(fault_takes_the_job_when_it_is_reported,
 			 ork_watchdog_faults_gen_params),
 	KUNIT_CASE(sixteenth_spurious_interrupt_is_masked),
 	KUNIT_CASE(tenth_hang_bans_its_file_and_no_other),
