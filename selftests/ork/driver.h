@@ -113,27 +113,38 @@ static inline int device_return(void)
 
 /* --- debugfs ---------------------------------------------------------------------------------- */
 
-/* One of the driver's files in debugfs, to be closed; NULL if there is none. */
-static inline FILE *debugfs_open(const char *name)
-{
-	static const char *const folders[] = { "dri", "accel" };
-	FILE *file = NULL;
+#define DEBUGFS		"/sys/kernel/debug/"
 
-	for (unsigned int i = 0; i < ARRAY_LENGTH(folders) && !file; i++) {
+/* Where in debugfs the driver has @file, which no other has; ends with a slash. False if nowhere. */
+static inline bool debugfs_folder(const char *file, char *folder, size_t size)
+{
+	static const char *const classes[] = { "accel", "dri" };
+	bool found = false;
+
+	for (unsigned int i = 0; i < ARRAY_LENGTH(classes) && !found; i++) {
 		char pattern[128];
 		glob_t paths;
 
-		/* Other drivers have no file "live". */
-		snprintf(pattern, sizeof(pattern), "/sys/kernel/debug/%s/*/live", folders[i]);
-		if (!glob(pattern, 0, NULL, &paths)) {
-			snprintf(pattern, sizeof(pattern), "%.*s%s",
-				 (int)(strlen(paths.gl_pathv[0]) - strlen("live")),
-				 paths.gl_pathv[0], name);
-			file = fopen(pattern, "re");
-		}
+		snprintf(pattern, sizeof(pattern), DEBUGFS "%s/*/%s", classes[i], file);
+		found = !glob(pattern, 0, NULL, &paths);
+		if (found)
+			snprintf(folder, size, "%.*s",
+				 (int)(strlen(paths.gl_pathv[0]) - strlen(file)),
+				 paths.gl_pathv[0]);
 		globfree(&paths);
 	}
-	return file;
+	return found;
+}
+
+/* One of the driver's files in debugfs, to be closed; NULL if there is none. */
+static inline FILE *debugfs_open(const char *name)
+{
+	char folder[64], path[128];
+
+	if (!debugfs_folder("live", folder, sizeof(folder)))
+		return NULL;
+	snprintf(path, sizeof(path), "%s%s", folder, name);
+	return fopen(path, "re");
 }
 
 #define DEBUGFS_BYTES	65536
@@ -157,6 +168,18 @@ static inline const char *debugfs_text(const char *name)
 		SKIP(return, "needs debugfs at /sys/kernel/debug, and root");	\
 	fclose(file_);								\
 } while (0)
+
+/* A value of the attribute of a point at which the driver can be made to fail. */
+static inline int point_write(const char *point, const char *name, int value)
+{
+	char folder[64], path[160], text[16];
+
+	if (!debugfs_folder("fail_ork", folder, sizeof(folder)))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%sfail_ork/%s/%s", folder, point, name);
+	snprintf(text, sizeof(text), "%d", value);
+	return write_text(path, text);
+}
 
 /* --- what exists ------------------------------------------------------------------------------ */
 

@@ -21,7 +21,6 @@
 #include "driver.h"
 #include "jobs.h"
 
-#define DEBUGFS		"/sys/kernel/debug/"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 
 static void injected(const char *what, unsigned int count)
@@ -210,18 +209,6 @@ static bool device_path(int fd, char *path, size_t size)
 	length = readlink(link, path, size - 1);
 	path[length < 0 ? 0 : length] = '\0';
 	return length > 0;
-}
-
-static bool debugfs_path(char *path, size_t size)
-{
-	glob_t paths;
-	bool found = !glob(DEBUGFS "accel/*/faults", 0, NULL, &paths) ||
-		     !glob(DEBUGFS "dri/*/faults", 0, NULL, &paths);
-
-	if (found)
-		snprintf(path, size, "%.*s", (int)strlen(paths.gl_pathv[0]) - 6, paths.gl_pathv[0]);
-	globfree(&paths);
-	return found;
 }
 
 /* The lowest that is free. */
@@ -968,7 +955,7 @@ static void scene_setup(struct __test_metadata *_metadata, struct scene *s)
 	ASSERT_LE(0, s->fd);
 	s->info = device_info(s->fd);
 	ASSERT_TRUE(device_path(s->fd, s->node, sizeof(s->node)));
-	ASSERT_TRUE(debugfs_path(s->folder, sizeof(s->folder)));
+	ASSERT_TRUE(debugfs_folder("faults", s->folder, sizeof(s->folder)));
 	ASSERT_EQ(0, bo_create(s->fd, BYTES, &s->bo));
 	memset(s->bo.data, 0x5a, BYTES);
 	ASSERT_EQ(0, scene_run_product(s));
@@ -1108,23 +1095,13 @@ static struct visits point_visits(const char *point)
 	char folder[64] = "", text[512] = "", name[16];
 	struct visits visits;
 
-	debugfs_path(folder, sizeof(folder));
+	debugfs_folder("faults", folder, sizeof(folder));
 	read_text(folder, "faults", text, sizeof(text));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		if (sscanf(line, "%15s %u %u", name, &visits.visited, &visits.injected) == 3 &&
 		    !strcmp(name, point))
 			return visits;
 	return (struct visits){ 0 };
-}
-
-static int point_write(const char *point, const char *name, int value)
-{
-	char folder[64] = "", path[160], text[16];
-
-	debugfs_path(folder, sizeof(folder));
-	snprintf(path, sizeof(path), "%sfail_ork/%s/%s", folder, point, name);
-	snprintf(text, sizeof(text), "%d", value);
-	return write_text(path, text);
 }
 
 #define EVERY	0
@@ -1442,7 +1419,7 @@ static int need_files(const FIXTURE_DATA(bind) *self)
 	bool missing = node_is_missing(&self->scene);
 	char folder[64];
 
-	return debugfs_path(folder, sizeof(folder)) && !missing ? 0 : rebind(&self->nodes);
+	return debugfs_folder("faults", folder, sizeof(folder)) && !missing ? 0 : rebind(&self->nodes);
 }
 
 /*
@@ -1453,7 +1430,7 @@ static bool bind_got_to_us(int error, unsigned int before)
 {
 	char folder[64];
 
-	if (!debugfs_path(folder, sizeof(folder)))
+	if (!debugfs_folder("faults", folder, sizeof(folder)))
 		return true;	/* these are made at the very end */
 	return point_visits("queue").visited - before == (error ? 2 : 1);
 }

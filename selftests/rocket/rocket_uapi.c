@@ -1842,24 +1842,6 @@ TEST_F_TIMEOUT(rocket, interrupt_of_a_core_that_has_gone_is_nobodys, 120)
 	}
 }
 
-/* A value of the attribute of a point at which binding can be made to fail. */
-static int point_write(const char *point, const char *name, const char *value)
-{
-	static const char *const folders[] = { "accel", "dri" };
-	char pattern[128];
-	int error = -ENOENT;
-	glob_t paths;
-
-	for (size_t i = 0; i < ARRAY_LENGTH(folders) && error; i++) {
-		snprintf(pattern, sizeof(pattern), "/sys/kernel/debug/%s/*/fail_ork/%s/%s",
-			 folders[i], point, name);
-		if (!glob(pattern, 0, NULL, &paths))
-			error = write_text(paths.gl_pathv[0], value);
-		globfree(&paths);
-	}
-	return error;
-}
-
 /* Defect 12: what was begun is undone, and no more. */
 TEST_F_TIMEOUT(rocket, core_that_does_not_come_up_can_come_later, 120)
 {
@@ -1868,11 +1850,11 @@ TEST_F_TIMEOUT(rocket, core_that_does_not_come_up_can_come_later, 120)
 	SPARED("finishes a scheduler whose beginning has failed");
 	NEED_NODES(&self->nodes);
 	for (size_t i = 0; i < ARRAY_LENGTH(points); i++) {
-		if (point_write(points[i], "times", "1") || point_write(points[i], "verbose", "0"))
+		if (point_write(points[i], "times", 1) || point_write(points[i], "verbose", 0))
 			SKIP(return, "needs a kernel with fault injection");
 		/* The first visit from here on. */
-		EXPECT_EQ(0, point_write(points[i], "space", "1"));
-		EXPECT_EQ(0, point_write(points[i], "probability", "100"));
+		EXPECT_EQ(0, point_write(points[i], "space", 1));
+		EXPECT_EQ(0, point_write(points[i], "probability", 100));
 		EXPECT_EQ(0, unbind_all(&self->nodes));
 		bind_all(&self->nodes);
 		EXPECT_EQ(-ENODEV, rocket_open());
