@@ -37,8 +37,11 @@ endif
 CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -MMD -MP -Iuapi $(LIBDRM_CFLAGS)
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 ifeq ($(B),build/host-coverage)
-CFLAGS += --coverage -fprofile-update=atomic
+CFLAGS += -fprofile-arcs -ftest-coverage -fprofile-update=atomic
 LDFLAGS += --coverage
+# Tests are not: counting the turns of a loop can take many times what is done in them.
+$(addprefix $(B)/,$(addsuffix /%.o,lib/san/tests lib/tsan/tests model/san/npu/tests model/san/device/tests selftests)): \
+		CFLAGS += -fno-profile-arcs -fno-test-coverage
 endif
 # Of the guest. The one of `make modules` lies beside its sources.
 GUEST := build/arm64/$(KERNEL)$(PROFILED)

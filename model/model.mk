@@ -35,8 +35,7 @@ UNIT_TESTS += $(NPU_TESTS) $(MODEL_DEVICE_TESTS)
 # on which nothing hangs but a percentage.
 ifeq ($(B),build/host-coverage)
 NPU_THREADED := cache.o core.o dma.o iommu.o
-$(filter-out $(addprefix %/,$(NPU_THREADED)),$(NPU_OBJ) $(NPU_SAN_OBJ)) $(B)/model/san/npu/tests/test_conv.o: \
-		CFLAGS += -fprofile-update=single
+$(filter-out $(addprefix %/,$(NPU_THREADED)),$(NPU_OBJ) $(NPU_SAN_OBJ)): CFLAGS += -fprofile-update=single
 endif
 
 $(B)/model/san/%.o: model/%.c
