@@ -71,9 +71,10 @@ on_host() {
 	"${make[@]}" ARCH=host "$2" && ORK_ONLY=$1 "$2"
 }
 
-# suite WHERE SUITE [TEST]: builds it in the copy and runs it, or that test of it alone where it can.
+# suite WHERE SUITE TEST: builds it in the copy and runs it, that test of it alone where it can. Several have commas
+# between.
 suite() {
-	local test=${3:-}
+	local test=$3
 	cd "$tree" || return
 	case $1 in
 	host) on_host "$test" "build/host/selftests/san/$2" ;;
@@ -168,7 +169,7 @@ declare -A needed=()
 asked=''
 need() {
 	asked=1
-	lacks "$3" || needed[$3 $4]+=$5$'\n'
+	lacks "$3" || needed[$3 $4]+=$5,
 }
 
 # The unchanged tree: what a mutation must turn red is green.
@@ -177,12 +178,12 @@ baseline() {
 	for key in "${!needed[@]}"; do
 		log=$work/unchanged-${key// /-}.log
 		# shellcheck disable=SC2086
-		(suite $key) >"$log"
+		(suite $key "${needed[$key]}") >"$log"
 		while read -r test; do
 			[ "$(verdict "$log" "$test")" = green ] && continue
 			complain "$log"
 			result "not ok" "unchanged, $test is not green"
-		done < <(printf '%s' "${needed[$key]}" | sort -u)
+		done < <(tr , '\n' <<<"${needed[$key]%,}" | sort -u)
 	done
 	[ $failed = 1 ] || result ok "unchanged, all of these tests are green"
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <ork.h>
 #include <kselftest_harness.h>
+#include "only.h"
 
 /* The build for the host names the model; elsewhere it is for $ORK_DEVICE, or the first node. */
 #ifndef TEST_DEVICE
@@ -22,7 +23,10 @@
 #define TEST_MODEL	"cache=strict"
 #endif
 
-/* TEST_HARNESS_MAIN, but a machine without the device skips the suite. */
+/*
+ * TEST_HARNESS_MAIN, but a machine without the device skips the suite, and with ORK_ONLY in the
+ * environment some tests run alone.
+ */
 #define LIB_TEST_MAIN								\
 	static void __attribute__((constructor)) constructor_order_last(void)	\
 	{									\
@@ -41,6 +45,7 @@
 		if (error)							\
 			ksft_exit_fail_msg("no device: %s\n", strerror(-error));\
 		ork_close(ork);							\
+		keep_only(getenv("ORK_ONLY"));					\
 		return test_harness_run(argc, argv);				\
 	}
 

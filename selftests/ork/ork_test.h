@@ -656,52 +656,14 @@ static inline uint32_t first_other(const uint8_t *bytes, uint32_t from, uint32_t
 	(field) = good_;				\
 } while (0)
 
-/* --- one test alone --------------------------------------------------------------------------- */
-
 /* Programs that are no suites have their own harness, if any. */
 #ifdef TEST_F
-
-/* Takes what has another name out of a list. */
-#define KEEP_NAMED(list, wanted) do {						\
-	__typeof__(&(list)) link = &(list);					\
-										\
-	while (*link)								\
-		if (strcmp((*link)->name, wanted))				\
-			*link = (*link)->next;					\
-		else								\
-			link = &(*link)->next;					\
-} while (0)
-
-/*
- * With ORK_ONLY=FIXTURE.TEST or FIXTURE.VARIANT.TEST in the environment, the harness gets that one
- * only: it has no way to choose itself.
- */
-static inline void keep_only(const char *wanted)
-{
-	char name[256] = "", *parts[3] = { NULL };
-	unsigned int count = 0;
-
-	if (!wanted || !strchr(wanted, '.'))
-		return;
-	strncpy(name, wanted, sizeof(name) - 1);
-	for (char *part = strtok(name, "."); part && count < 3; part = strtok(NULL, "."))
-		parts[count++] = part;
-	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) {
-		if (count < 2 || strcmp(f->name, parts[0])) {
-			f->tests = NULL;
-			continue;
-		}
-		KEEP_NAMED(f->tests, parts[count - 1]);
-		if (count == 3)
-			KEEP_NAMED(f->variant, parts[1]);
-	}
-}
-
+#include "only.h"
 #endif
 
 /*
  * TEST_HARNESS_MAIN, but a machine without the device, which @open_node does not open, skips the
- * suite.
+ * suite, and with ORK_ONLY in the environment some tests run alone.
  */
 #define SUITE_MAIN(open_node, missing)						\
 	static void __attribute__((constructor)) constructor_order_last(void)	\
