@@ -69,7 +69,7 @@ static void look_for_completion(OrkCore *s)
 
 static bool is_late_enough(OrkCore *s, QEMUTimer *timer, int64_t since_ns, uint32_t late_us)
 {
-	int64_t due = since_ns + late_us * SCALE_US;
+	int64_t due = since_ns + (int64_t)late_us * SCALE_US;
 
 	if (now_ns(s) >= due)
 		return true;
