@@ -77,6 +77,7 @@ static bool is_late_enough(OrkCore *s, QEMUTimer *timer, int64_t since_ns, uint3
 	return false;
 }
 
+/* Follows the fault too: to be asked at every change. */
 static bool tells_of_fault(OrkCore *s)
 {
 	bool before = s->faulted;
@@ -91,12 +92,14 @@ static bool tells_of_fault(OrkCore *s)
 
 static void set_raised(OrkCore *s, bool raised)
 {
+	bool fault = tells_of_fault(s);
+
 	if (raised && !s->raised) {
 		s->raised_ns = now_ns(s);
 		s->in_gap = true;
 	}
 	s->raised = raised;
-	qemu_set_irq(s->irq, raised || tells_of_fault(s) || s->noise);
+	qemu_set_irq(s->irq, raised || fault || s->noise);
 }
 
 /* BQL. */
