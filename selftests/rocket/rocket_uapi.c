@@ -211,9 +211,10 @@ static int npu_sees(int fd, const struct bo *bo, uint64_t offset, uint8_t *seen)
 #define HELD_US		100000
 #define MAINLINE_HELD_US	300000
 
-static int held_create(const FIXTURE_DATA(rocket) *self, int fd, struct rocket_product *p)
+static int held_create_rows(const FIXTURE_DATA(rocket) *self, int fd, struct rocket_product *p,
+			    uint32_t rows)
 {
-	int error = ones_create(fd, p, RIGHT(HELD_TASKS, 1));
+	int error = ones_create_rows(fd, p, rows, RIGHT(HELD_TASKS, 1));
 
 	if (error)
 		return error;
@@ -222,6 +223,11 @@ static int held_create(const FIXTURE_DATA(rocket) *self, int fd, struct rocket_p
 				 RIGHT(HELD_US, MAINLINE_HELD_US));
 	link_tasks(p);
 	return rocket_fini(fd, &p->program);
+}
+
+static int held_create(const FIXTURE_DATA(rocket) *self, int fd, struct rocket_product *p)
+{
+	return held_create_rows(self, fd, p, 1);
 }
 
 /* Returns when it runs. */
@@ -944,24 +950,33 @@ TEST_F(rocket, writer_waits_for_an_earlier_writer)
 	EXPECT_EQ(0, task_wrong(&first, first.panels - 1, 2 * ONES_K));
 }
 
-/* The same of jobs of one submit: each reads what the one before wrote. */
+/*
+ * The same of jobs of one submit: each reads what the one before wrote. While the first one is held
+ * no other runs, though there are cores enough.
+ */
 TEST_F(rocket, jobs_of_a_submit_keep_their_order)
 {
 	struct rocket_product p[8];
 	struct drm_rocket_job jobs[ARRAY_LENGTH(p)];
 	int32_t value = ONES_K;
+	uint32_t kicks;
 
-	for (uint32_t i = 0; i < ARRAY_LENGTH(p); i++) {
+	NEED_BOARD(self->board);
+	ASSERT_EQ(0, held_create_rows(self, self->fd, &p[0], STEP_BYTES / ONES_N / 4));
+	jobs[0] = rocket_product_job(&p[0]);
+	for (uint32_t i = 1; i < ARRAY_LENGTH(p); i++) {
 		ASSERT_EQ(0, ones_create_rows(self->fd, &p[i], STEP_BYTES / ONES_N / 4, 1));
-		if (i) {
-			p[i].gemm.b = p[i - 1].c.iova;
-			rocket_product_emit(&p[i]);
-			ASSERT_EQ(0, rocket_fini(self->fd, &p[i].program));
-			p[i].reads[2] = p[i - 1].c.handle;
-		}
+		p[i].gemm.b = last_c(&p[i - 1]);
+		rocket_product_emit(&p[i]);
+		ASSERT_EQ(0, rocket_fini(self->fd, &p[i].program));
+		p[i].reads[2] = p[i - 1].c.handle;
 		jobs[i] = rocket_product_job(&p[i]);
 	}
+	kicks = board_sum(self->board, ORK_BOARD_CORE_KICKS);
 	ASSERT_EQ(0, rocket_submit(self->fd, jobs, ARRAY_LENGTH(p)));
+	EXPECT_TRUE(SOON(board_sum(self->board, ORK_BOARD_CORE_KICKS) > kicks));
+	EXPECT_EQ(kicks + 1, board_sum(self->board, ORK_BOARD_CORE_KICKS));
+	gates_open(self->board);
 	for (uint32_t i = 0; i < ARRAY_LENGTH(p); i++) {
 		ASSERT_EQ(0, rocket_prep(self->fd, &p[i].c));
 		EXPECT_EQ(value, *(const int32_t *)p[i].c.data);
