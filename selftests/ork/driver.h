@@ -16,16 +16,6 @@
 #define HANG_LIMIT	"/sys/module/ork/parameters/hang_limit"
 #define JOB_TIMEOUT	"/sys/module/ork/parameters/timeout_ms"
 
-static inline int write_text(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY | O_CLOEXEC);
-	int error = file < 0 || write(file, text, strlen(text)) < 0 ? -errno : 0;
-
-	if (file >= 0)
-		close(file);
-	return error;
-}
-
 /* --- nodes ------------------------------------------------------------------------------------ */
 
 struct nodes {

@@ -37,6 +37,16 @@
 #define PAGE			4096u
 #define LINE			64u
 
+static inline int write_text(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+	int error = file < 0 || write(file, text, strlen(text)) < 0 ? -errno : 0;
+
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
 /* --- ioctls ----------------------------------------------------------------------------------- */
 
 static inline int call(int fd, unsigned long request, void *argument)
@@ -639,21 +649,70 @@ static inline uint32_t first_other(const uint8_t *bytes, uint32_t from, uint32_t
 
 #define EXPECT_SEEN(from, to, value, seen)	EXPECT_EQ((to), first_other(seen, from, to, value))
 
+/* --- why a call is refused -------------------------------------------------------------------- */
+
+#define DRM_MESSAGES	"/sys/module/drm/parameters/debug"
+#define OF_DRIVERS	"2"
+#define OF_NOBODY	"0"
+
+/* Whether the driver that refuses is this one, and the caller may ask it for reasons. */
+static inline bool reasons_can_be_had(void)
+{
+	return !access("/sys/module/ork", F_OK) && !access(DRM_MESSAGES, W_OK);
+}
+
+/* What the kernel's log has from now on, reasons among it; or a negative errno. */
+static inline int reasons_begin(void)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int error = log < 0 ? -errno : write_text(DRM_MESSAGES, OF_DRIVERS);
+
+	if (error) {
+		close(log);
+		return error;
+	}
+	lseek(log, 0, SEEK_END);
+	return log;
+}
+
+/* Whether this driver has told one. */
+static inline bool reasons_end(int log)
+{
+	static char record[8192];
+	bool told = false;
+	ssize_t length;
+
+	do {
+		length = read(log, record, sizeof(record) - 1);
+		record[length < 0 ? 0 : length] = '\0';
+		told |= strstr(record, "[drm:ork_") != NULL;
+	} while (length > 0 || (length < 0 && errno == EPIPE));
+	close(log);
+	write_text(DRM_MESSAGES, OF_NOBODY);
+	return told;
+}
+
 /* --- the harness ------------------------------------------------------------------------------ */
 
 /*
  * Puts @bad in the place of @field for one call: the call succeeds before, and is refused with
- * @error then. What is refused is refused for that field.
+ * @error then, for a reason that the kernel's log tells. What is refused is refused for that field.
  */
-#define EXPECT_REFUSED(error, field, bad, call) do {	\
-	__typeof__(field) good_ = (field);		\
-							\
-	EXPECT_EQ(0, (call));				\
-	(field) = (bad);				\
-	EXPECT_EQ(-(error), (call)) {			\
-		TH_LOG("%s = %s", #field, #bad);	\
-	}						\
-	(field) = good_;				\
+#define EXPECT_REFUSED(error, field, bad, call) do {				\
+	__typeof__(field) good_ = (field);					\
+	bool ask_ = reasons_can_be_had();					\
+	int log_;								\
+										\
+	EXPECT_EQ(0, (call));							\
+	(field) = (bad);							\
+	log_ = ask_ ? reasons_begin() : -1;					\
+	EXPECT_EQ(-(error), (call)) {						\
+		TH_LOG("%s = %s", #field, #bad);				\
+	}									\
+	EXPECT_TRUE(!ask_ || (log_ >= 0 && reasons_end(log_))) {		\
+		TH_LOG("%s = %s is refused without a reason", #field, #bad);	\
+	}									\
+	(field) = good_;							\
 } while (0)
 
 /* Programs that are no suites have their own harness, if any. */

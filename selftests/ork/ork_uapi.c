@@ -234,6 +234,18 @@ TEST_F(uapi, create_finds_no_room_for_what_exceeds_the_address_space)
 	EXPECT_EQ(0, health(self->fd, 0));
 }
 
+TEST_F(uapi, create_finds_no_memory_for_what_exceeds_the_machine)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * PAGE;
+	struct drm_ork_device_info info = device_info(self->fd);
+	struct drm_ork_bo_create create = { .size = PAGE };
+
+	if (memory > info.iova_end - info.iova_start)
+		SKIP(return, "the machine has more memory than an address space has room");
+	EXPECT_REFUSED(ENOMEM, create.size, memory,
+		       call(self->fd, DRM_IOCTL_ORK_BO_CREATE, &create));
+}
+
 TEST_F(uapi, create_finds_no_room_beside_what_is_there)
 {
 	struct drm_ork_device_info info = device_info(self->fd);

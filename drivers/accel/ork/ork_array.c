@@ -70,6 +70,8 @@ void *ork_array_copy(struct drm_device *drm, const char *what, const struct drm_
 		return ERR_PTR(-ENOMEM);
 	ret = ork_array_copy_elements(to, array, size);
 	if (ret) {
+		drm_dbg(drm, "%u %s at %#llx, %u apart, %zu bytes of each are known: %d\n",
+			array->count, what, array->ptr, array->stride, size, ret);
 		kvfree(to);
 		return ERR_PTR(ret);
 	}

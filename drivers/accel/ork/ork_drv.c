@@ -87,7 +87,8 @@ static void ork_query_core(struct ork_core *core, struct drm_ork_counters *count
 }
 
 /* Copies as much as the caller has room for, zeroes the rest of the room, and tells the size. */
-static int ork_query_copy(struct drm_ork_query *args, const void *answer, u32 known)
+static int ork_query_copy(struct drm_device *drm, struct drm_ork_query *args, const void *answer,
+			  u32 known)
 {
 	void __user *to = u64_to_user_ptr(args->ptr);
 	u32 room = args->size;
@@ -95,11 +96,11 @@ static int ork_query_copy(struct drm_ork_query *args, const void *answer, u32 kn
 	args->size = known;
 	if (!args->ptr)
 		return 0;
-	if (copy_to_user(to, answer, min(room, known)))
-		return -EFAULT;
-	if (room > known && clear_user(to + known, room - known))
-		return -EFAULT;
-	return 0;
+	if (!copy_to_user(to, answer, min(room, known)) &&
+	    (room <= known || !clear_user(to + known, room - known)))
+		return 0;
+	drm_dbg(drm, "query: %u bytes at %#llx cannot be written\n", room, args->ptr);
+	return -EFAULT;
 }
 
 static int ork_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -110,24 +111,29 @@ static int ork_query_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	struct drm_ork_counters counters;
 	int idx;
 
-	if (args->pad || (args->index && args->type != DRM_ORK_QUERY_CORE))
+	if (args->pad || (args->index && args->type != DRM_ORK_QUERY_CORE)) {
+		drm_dbg(drm, "query of type %u: index %u pad %u, not 0\n", args->type,
+			args->index, args->pad);
 		return -EINVAL;
+	}
 
 	switch (args->type) {
 	case DRM_ORK_QUERY_DEVICE:
 		ork_query_device(ork, &info);
-		return ork_query_copy(args, &info, sizeof(info));
+		return ork_query_copy(drm, args, &info, sizeof(info));
 	case DRM_ORK_QUERY_FILE:
 		ork_query_file(file->driver_priv, &counters);
-		return ork_query_copy(args, &counters, sizeof(counters));
+		return ork_query_copy(drm, args, &counters, sizeof(counters));
 	case DRM_ORK_QUERY_CORE:
-		if (args->index >= ork->num_cores)
+		if (args->index >= ork->num_cores) {
+			drm_dbg(drm, "query of core %u of %u\n", args->index, ork->num_cores);
 			return -EINVAL;
+		}
 		if (!drm_dev_enter(drm, &idx))
 			return -ENODEV;
 		ork_query_core(&ork->cores[args->index], &counters);
 		drm_dev_exit(idx);
-		return ork_query_copy(args, &counters, sizeof(counters));
+		return ork_query_copy(drm, args, &counters, sizeof(counters));
 	}
 	drm_dbg(drm, "query of unknown type %u\n", args->type);
 	return -EINVAL;

@@ -136,8 +136,10 @@ int ork_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	args->busy_ns = 0;
 	args->begin_ns = 0;
 	args->end_ns = 0;
-	if (args->flags)
+	if (args->flags) {
+		drm_dbg(drm, "wait: flags %#x, none is known\n", args->flags);
 		return -EOPNOTSUPP;
+	}
 
 	ret = drm_syncobj_find_fence(file, args->syncobj, args->point, 0, &fence);
 	if (ret) {

@@ -187,7 +187,12 @@ static int ork_bo_check_size(struct ork_file *ofile, u64 *size)
 		return -ENOSPC;
 	}
 	*size = PAGE_ALIGN(*size);
-	return *size >> PAGE_SHIFT < totalram_pages() ? 0 : -ENOMEM;
+	if (*size >> PAGE_SHIFT >= totalram_pages()) {
+		drm_dbg(drm, "an object of %llu bytes, the machine has %lu pages\n", *size,
+			totalram_pages());
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 /**
@@ -207,8 +212,11 @@ int ork_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 	u64 size = args->size;
 	int ret, idx;
 
-	if (args->flags & ~DRM_ORK_BO_WRITE_COMBINE)
+	if (args->flags & ~DRM_ORK_BO_WRITE_COMBINE) {
+		drm_dbg(drm, "object with flags %#x, known are %#x\n", args->flags,
+			DRM_ORK_BO_WRITE_COMBINE);
 		return -EOPNOTSUPP;
+	}
 	ret = ork_bo_check_size(ofile, &size);
 	if (ret)
 		return ret;
@@ -257,8 +265,10 @@ int ork_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	int ret = -ENOENT;
 
 	obj = drm_gem_object_lookup(file, args->handle);
-	if (!obj)
+	if (!obj) {
+		drm_dbg(drm, "info: no object %u\n", args->handle);
 		return -ENOENT;
+	}
 
 	mapping = ork_mapping_find(ofile->vm, to_ork_bo(obj));
 	if (mapping) {

@@ -181,11 +181,18 @@ static int ork_rocket_see(struct ork_file *ofile, struct ork_rocket_bo *rbo,
 static struct drm_gem_object *ork_rocket_lookup(struct drm_device *drm, struct drm_file *file,
 						u32 handle, u32 reserved)
 {
+	struct drm_gem_object *obj;
+
 	if (reserved) {
 		drm_dbg(drm, "reserved is %u, not 0\n", reserved);
 		return ERR_PTR(-EINVAL);
 	}
-	return drm_gem_object_lookup(file, handle) ?: ERR_PTR(-ENOENT);
+	obj = drm_gem_object_lookup(file, handle);
+	if (!obj) {
+		drm_dbg(drm, "no object %u\n", handle);
+		return ERR_PTR(-ENOENT);
+	}
+	return obj;
 }
 
 static int ork_rocket_prep_bo_ioctl(struct drm_device *drm, void *data, struct drm_file *file)

@@ -128,8 +128,10 @@ VISIBLE_IF_KUNIT int ork_job_check_scalars(struct ork_job *job, const struct drm
 	struct ork_device *ork = job->ofile->ork;
 	u32 all = BIT(ork->num_cores) - 1;
 
-	if (args->flags)
+	if (args->flags) {
+		drm_dbg(&ork->drm, "job with flags %#x, none is known\n", args->flags);
 		return -EOPNOTSUPP;
+	}
 	if (args->core_mask & ~all) {
 		drm_dbg(&ork->drm, "core mask %#x, cores are %#x\n", args->core_mask, all);
 		return -EINVAL;
@@ -283,6 +285,9 @@ static int ork_submit_get_outs(struct ork_submit *submit, const struct drm_ork_a
 		submit->num_outs++;
 		ret = user[i].flags ? -EOPNOTSUPP :
 		      ork_out_sync_init(&submit->outs[i], submit, user[i].handle, user[i].point);
+		if (ret)
+			drm_dbg(drm, "out syncobj %u: handle %u flags %#x point %llu: %d\n", i,
+				user[i].handle, user[i].flags, user[i].point, ret);
 	}
 	kvfree(user);
 	return ret;
@@ -327,6 +332,24 @@ static void ork_submit_attach(struct ork_launch *launch)
 		ork_out_sync_attach(&submit->job_outs[i], &launch->jobs[i]->fence->base);
 	for (i = 0; i < submit->num_outs; i++)
 		ork_out_sync_attach(&submit->outs[i], submit->fence);
+}
+
+static int ork_submit_check(struct drm_device *drm, const struct drm_ork_submit *args)
+{
+	if (args->flags & ~DRM_ORK_SUBMIT_EXPLICIT) {
+		drm_dbg(drm, "submit with flags %#x, known are %#x\n", args->flags,
+			DRM_ORK_SUBMIT_EXPLICIT);
+		return -EOPNOTSUPP;
+	}
+	if (args->priority > DRM_ORK_PRIORITY_HIGH) {
+		drm_dbg(drm, "priority %u, %u at most\n", args->priority, DRM_ORK_PRIORITY_HIGH);
+		return -EINVAL;
+	}
+	if (args->priority == DRM_ORK_PRIORITY_HIGH && !capable(CAP_SYS_NICE)) {
+		drm_dbg(drm, "priority %u is for those with CAP_SYS_NICE\n", args->priority);
+		return -EACCES;
+	}
+	return 0;
 }
 
 static int ork_submit_run(struct ork_submit *submit, const struct drm_ork_submit *args)
@@ -384,13 +407,9 @@ int ork_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	};
 	int ret, idx;
 
-	if (args->flags & ~DRM_ORK_SUBMIT_EXPLICIT)
-		return -EOPNOTSUPP;
-	if (args->priority > DRM_ORK_PRIORITY_HIGH)
-		return -EINVAL;
-	if (args->priority == DRM_ORK_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
-		return -EACCES;
-
+	ret = ork_submit_check(drm, args);
+	if (ret)
+		return ret;
 	ret = ork_file_may_submit(ofile);
 	if (ret)
 		return ret;
